@@ -1,0 +1,5 @@
+"""`python -m stopwarden` is the `stopwarden` program."""
+
+from stopwarden.cli.main import run
+
+run()

@@ -1,0 +1,96 @@
+"""Every bound in one place, and the policy a person can set within its range.
+
+Durations are whole seconds. A policy is a value: it is resolved once, when the person goes away,
+and stored with the away period, so the hook never reads a settings file.
+"""
+
+from __future__ import annotations
+
+from stopwarden.core.errors import SettingError
+from stopwarden.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MINUTE = 60
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+LEASE_DEFAULT = 2 * HOUR
+LEASE_MIN = 1 * MINUTE
+LEASE_MAX = 24 * HOUR
+TAKE_OVER_MARGIN = 5 * MINUTE
+SKEW_SHARE = 8  # the skew is at most this fraction (1/8) of the lease
+
+HOST_CAP_DEFAULT = 8
+WAKE_EXPIRY_DEFAULT = 7 * DAY
+MISSED_LOOK_AFTER = 10 * MINUTE
+ONE_SHOT_GRACE = 2 * MINUTE
+SILENT_AFTER = 30 * MINUTE
+KEEPER_BACKOFF = (1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE)
+
+REASON_MAX = 2_000
+TITLE_MAX = 200
+PAYLOAD_MAX = 8 * 1024 * 1024
+STOP_DEADLINE = 8
+EVENT_DEADLINE = 2
+STORE_WAIT = 5
+FAULTS_IN_A_ROW = 3
+
+
+class Policy(Record):
+    """What a person may set for an away period. Sources: design §3, §7, §8."""
+
+    blocks_without_tools: int | None = None  # None: the host's own cap, else 8
+    blocks_without_progress: int = 40
+    blocks_an_hour: int = 30
+    blocks_a_period: int = 300
+    wall_time: int = 0  # seconds of an away period, 0: no ceiling
+    tokens: int = 0  # tokens of an away period where the host reports them, 0: no ceiling
+    skew: int = 5 * MINUTE
+    look_without_reservation: int = 1 * HOUR
+    unchanged_looks: int = 3
+    wake_evidence: str = "evidence"  # or "nominal": the next fire, no jitter, one reading
+    person_prompt_ends: bool = False
+    keeper: bool = False
+
+
+RANGES: Mapping[str, tuple[int, int]] = {
+    "blocks_without_tools": (0, 1_000),
+    "blocks_without_progress": (1, 1_000),
+    "blocks_an_hour": (1, 1_000),
+    "blocks_a_period": (1, 100_000),
+    "wall_time": (0, 31 * DAY),
+    "tokens": (0, 10**12),
+    "skew": (0, 1 * HOUR),
+    "look_without_reservation": (5 * MINUTE, LEASE_MAX // 2),
+    "unchanged_looks": (1, 100),
+}
+CHOICES: Mapping[str, tuple[object, ...]] = {
+    "wake_evidence": ("evidence", "nominal"),
+    "person_prompt_ends": (True, False),
+    "keeper": (True, False),
+}
+
+
+def policy_from(settings: Mapping[str, object]) -> Policy:
+    """A policy from settings by name; what is not named keeps its default.
+
+    Raises SettingError for an unknown name, a wrong type or a value outside its range.
+    """
+    checked: dict[str, object] = {}
+    for name, value in settings.items():
+        if name in CHOICES:
+            if value not in CHOICES[name] or isinstance(value, int) != isinstance(CHOICES[name][0], int):
+                allowed = " or ".join(repr(choice) for choice in CHOICES[name])
+                raise SettingError(f"{name} = {value!r} is not allowed", do=f"Use {allowed}")
+        elif name in RANGES:
+            low, high = RANGES[name]
+            unset = name == "blocks_without_tools" and value is None
+            if not unset and (isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high):
+                raise SettingError(f"{name} = {value!r} is not allowed", do=f"Use a whole number from {low} to {high}")
+        else:
+            raise SettingError(f"There is no setting {name}", do="See `stopwarden away --help` for the settings")
+        checked[name] = value
+    return Policy(**checked)  # type: ignore[arg-type]

@@ -1,0 +1,92 @@
+"""Immutable values, without what `dataclasses` costs at start-up.
+
+Every value of the core is a `Record`: fields by annotation, defaults by assignment, compared and
+hashed by value, changed only by `replace`. The hook is a process of its own at every stop, and
+`import dataclasses` plus twenty frozen classes costs it four times a bare interpreter start (see
+docs/decisions.md); a metaclass of fifty lines costs nothing that can be measured. Type checkers
+see an ordinary frozen dataclass (`dataclass_transform`).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_: object):
+        return lambda decorated: decorated
+
+
+_missing: Any = object()
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=True)
+class RecordType(type):
+    """Turns the annotations of a class body into slots and a checked constructor."""
+
+    fields: tuple[str, ...]
+    defaults: Mapping[str, Any]
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> RecordType:
+        own = tuple(body.get("__annotations__", ()))
+        fields: tuple[str, ...] = ()
+        defaults: dict[str, Any] = {}
+        for base in bases:
+            fields += getattr(base, "fields", ())
+            defaults.update(getattr(base, "defaults", {}))
+        defaults.update((field, body.pop(field)) for field in own if field in body)
+        made = super().__new__(mcs, name, bases, {**body, "__slots__": own})
+        made.fields = fields + own
+        made.defaults = defaults
+        return made
+
+
+class Record(metaclass=RecordType):
+    """Base of all values. Constructed by keyword; an unknown or missing field raises TypeError."""
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, **given: Any) -> None:
+            assign = object.__setattr__
+            defaults = type(self).defaults
+            for field in type(self).fields:
+                value = given.pop(field, _missing)
+                if value is _missing:
+                    if field not in defaults:
+                        raise TypeError(f"{type(self).__name__} needs {field}")
+                    value = defaults[field]
+                assign(self, field, value)
+            if given:
+                raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(given))}")
+
+        def __setattr__(self, field: str, value: Any) -> None:
+            raise AttributeError(f"{type(self).__name__} is immutable: use replace({field}=…)")
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed. Raises TypeError for a field that does not exist."""
+        return type(self)(**{**self.as_dict(), **changes})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, values as they are (nested records stay records)."""
+        return {field: getattr(self, field) for field in type(self).fields}
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and all(
+            getattr(self, field) == getattr(other, field) for field in type(self).fields
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(getattr(self, field) for field in type(self).fields)))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{field}={getattr(self, field)!r}" for field in type(self).fields)
+        return f"{type(self).__name__}({shown})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.as_dict()))
+
+
+def _rebuild(kind: type[Record], fields: dict[str, Any]) -> Record:
+    return kind(**fields)

@@ -1,0 +1,88 @@
+"""JSON in and out, at the price of the C accelerator alone.
+
+`import json` pulls in `re` and costs a bare interpreter start again; the hook pays that at every
+tool call. CPython's own accelerator does all the work, so it is used directly; where it is
+missing or differs, the standard module serves.
+
+`loads` is lenient as a reader of other programs' output must be: control characters inside
+strings are accepted, and undecodable bytes and lone surrogates become U+FFFD, so whatever it
+returns can be written to a database and to a pipe.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _constant(name: str) -> float:
+    return float(name.lower().replace("infinity", "inf"))
+
+
+class _Reading:
+    strict = False
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = staticmethod(_constant)
+    memo: dict[str, str] = {}
+
+
+def _unencodable(value: object) -> object:
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+try:
+    from _json import encode_basestring_ascii, make_encoder, make_scanner
+
+    _scan = make_scanner(_Reading())
+    _encode = make_encoder(None, _unencodable, encode_basestring_ascii, None, ":", ",", False, False, False)
+
+    def _write(value: object) -> str:
+        return "".join(_encode(value, 0))
+
+    if _write({"a": [1, None, True]}) != '{"a":[1,null,true]}':
+        raise ImportError("the accelerator answers differently here")
+except (ImportError, TypeError):  # pragma: no cover - another Python
+    import json
+
+    _scan = json.JSONDecoder(strict=False).scan_once
+
+    def _write(value: object) -> str:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def loads(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises ValueError for anything that is not one whole JSON text."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    text = text.strip("\ufeff \t\r\n\0")
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration as stopped:
+        raise ValueError(f"no JSON value at character {stopped.value}") from None
+    except RecursionError:
+        raise ValueError("JSON nested too deeply") from None
+    except SystemError:  # the accelerator raises json's own error, and only where json is imported
+        raise ValueError("JSON that ends early or is malformed") from None
+    if text[end:].strip():
+        raise ValueError(f"more than one JSON value: the second begins at character {end}")
+    return clean(value) if "\\u" in text else value
+
+
+def dumps(value: object) -> str:
+    """The value as compact ASCII JSON. Raises ValueError or TypeError for what JSON cannot hold."""
+    return _write(value)
+
+
+def clean(value: Any) -> Any:
+    """The same value with every lone surrogate in its strings replaced by U+FFFD."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [clean(part) for part in value]
+    if isinstance(value, dict):
+        return {clean(key): clean(part) for key, part in value.items()}
+    return value
