@@ -2,9 +2,10 @@
 
 `explain` and `replay` judge a recorded stop again, so the values that come back must be the
 values that went in: every field of every record is written, never only those that differ from
-today's defaults. A tuple of records is a table (the field names once, then one row a record); a
-tuple of more than `INLINE` entries is kept once by its digest, because a long list of work is the
-same at most stops of a night. The machine's zone is kept as what it answered from the oldest
+today's defaults. A tuple of records is a table of columns (ten thousand items must cost the hook
+few milliseconds, and most of their columns are one value throughout); a tuple of more than
+`INLINE` entries is kept once by its digest, because a long list of work is the same at most stops
+of a night. The machine's zone is kept as what it answered from the oldest
 instant that a judge may look back to until 400 days after the stop.
 
 Runs on the hook's path: nothing is imported but the core and `wire`. May not live here: message
@@ -135,12 +136,12 @@ def decode(body: str, snapshot: Callable[[str], str]) -> tuple[Stop, SessionStat
         if isinstance(value, dict) and "snapshot" in value:
             value = loads(snapshot(value["snapshot"]))
         if isinstance(value, list):
-            return _records(kind, value) if kind and value else tuple(value)
-        if isinstance(value, dict):
-            if kind is None:
-                raise ValueError("a record where none belongs")
-            return unpacked(kind, value)
-        return value
+            return tuple(value)
+        if not isinstance(value, dict):
+            return value
+        if kind is None:
+            raise ValueError("a record where none belongs")
+        return _records(kind, value) if "rows" in value else unpacked(kind, value)
 
     try:
         whole = loads(body)
@@ -173,16 +174,19 @@ def judged_by(body: str) -> str:
         return ""
 
 
-def _table(records: tuple[Record, ...]) -> list[tuple[object, ...]]:
-    """Field names once, then a row a record; all of one kind and flat."""
-    kind = type(records[0])
-    columns = (map(getattr(kind, field).__get__, records) for field in kind.fields)
-    return [kind.fields, *zip(*columns, strict=True)]
+def _table(records: tuple[Record, ...]) -> dict[str, object]:
+    """The records of one kind as columns; a column whose every entry is the same is that entry alone."""
+    table: dict[str, object] = {"rows": len(records)}
+    for field in type(records[0]).fields:
+        column = [getattr(record, field) for record in records]
+        table[field] = column[0] if column.count(column[0]) == len(column) else column
+    return table
 
 
-def _records(kind: type[Record], table: list[list[Any]]) -> tuple[Record, ...]:
-    names = table[0]
-    return tuple(kind(**dict(zip(names, row, strict=True))) for row in table[1:])
+def _records(kind: type[Record], table: dict[str, Any]) -> tuple[Record, ...]:
+    rows = table.pop("rows")
+    columns = [column if isinstance(column, list) else [column] * rows for column in table.values()]
+    return tuple(kind(**dict(zip(table, row, strict=True))) for row in zip(*columns, strict=True))
 
 
 def _zone(stop: Stop, world: World) -> dict[str, object]:
