@@ -141,6 +141,7 @@ class World(Record):
     kept_look: Instant | None = None  # a living keeper can look exactly then
     checklist: str = ""  # where this session's own list is, to tell it
     answers: tuple[str, ...] = ()  # the person's answers to parked questions, not yet delivered
+    ask_safety_wake: bool = False  # this session was not yet asked for a recurring safety wake
     tokens_used: int = 0
 
 

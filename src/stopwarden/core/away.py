@@ -1,0 +1,309 @@
+"""The away check: while the person is away a session works, or waits with a wake that comes in time.
+
+The table (design §3; the seed's newest rule):
+
+    rule                          wake in time   owed   changed   verdict
+    away.waiting_nothing_owed     yes            no     -         allow, waiting
+    away.waiting_unchanged        yes            yes    no        allow, waiting
+    away.owed_changed             yes            yes    yes       block
+    away.no_qualifying_wake       no             yes    -         block
+    away.no_next_look             no             no     -         block
+    away.bound_reached            a block would pass a bound      allow, bound_reached
+    away.bound_kept_look          the same, a living keeper looks allow, waiting
+    away.until_done               nothing owed, held or awaited   allow, done
+
+*Changed* compares the owed set with that of this session's last block (the empty set of a wait
+counts too). Neither the host's `stop_hook_active`, nor what the last message says, nor a running
+background task has any influence.
+
+The block that reaches a bound is still a block; it records that the session stops with work owed,
+and the next stop in that row is allowed. Only progress or an allowed stop begins a row anew.
+May not live here: wording, wakes' arithmetic, anything that reads a clock.
+"""
+
+from __future__ import annotations
+
+from stopwarden.core import leases, owed, reason, wakes
+from stopwarden.core.bounds import HOST_CAP_DEFAULT, HOUR
+from stopwarden.core.events import Counters, Happening, Verdict, WakeFinding
+from stopwarden.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from stopwarden.core.bounds import Policy
+    from stopwarden.core.events import AwayPeriod, Instant, Item, SessionState, Stop, World
+    from stopwarden.core.owed import Assessment
+
+
+class _Look(Record):
+    """The wakes judged: which qualifies, which do not, by when one must come."""
+
+    deadline: Instant
+    chosen: WakeFinding | None
+    rejected: tuple[WakeFinding, ...]
+    overdue: tuple[str, ...]
+
+
+def check(stop: Stop, state: SessionState, world: World, policy: Policy, period: AwayPeriod) -> Verdict:
+    """The verdict of the away check on a stop that reached it. `period` holds for this session."""
+    state = begin_period(state, period)
+    owes = owed.assess(world.items, world.unread, state)
+    look = _judge_wakes(stop, world, policy)
+    if period.until_done and not owes.anything_owed and not owes.awaited and not _held(stop, world):
+        return _allow("done", "away.until_done", stop, state, world, owes, look, (Happening(kind="until_done"),))
+    changed = state.fingerprint != owes.fingerprint
+    handed_back: Item | None = None
+    looks = 0 if changed or owes.progressed else state.unchanged_looks + state.wake_started
+    if looks >= policy.unchanged_looks and owes.owed:
+        handed_back, looks = owes.owed[0], 0
+        state = state.replace(handed_back=(*state.handed_back, handed_back.id))
+        owes = owed.assess(world.items, world.unread, state)
+        changed = True
+    state = state.replace(unchanged_looks=looks)
+    back = (Happening(kind="item_handed_back", item=handed_back.id, text=handed_back.title),) if handed_back else ()
+    if look.chosen is not None and not owes.anything_owed:
+        return _allow("waiting", "away.waiting_nothing_owed", stop, state, world, owes, look, back)
+    if look.chosen is not None and not changed:
+        return _allow("waiting", "away.waiting_unchanged", stop, state, world, owes, look, back)
+    if look.chosen is not None:
+        rule = "away.owed_changed"
+    elif owes.anything_owed:
+        rule = "away.no_qualifying_wake"
+    else:
+        rule = "away.no_next_look"
+    return _block_within_bounds(rule, stop, state, world, policy, period, owes, look, handed_back, back)
+
+
+def begin_period(state: SessionState, period: AwayPeriod) -> SessionState:
+    """A new away period forgets the counts, blocks and progress of the one before, never a cancel."""
+    if state.period == period.id:
+        return state
+    return type(state)(
+        id=state.id,
+        period=period.id,
+        revision=state.revision,
+        cancelled=state.cancelled,
+        compacted=state.compacted,
+        tool_used=state.tool_used,
+        wake_started=state.wake_started,
+    )
+
+
+def _judge_wakes(stop: Stop, world: World, policy: Policy) -> _Look:
+    deadline = leases.deadline(world.reservations, world.copy, stop.at, policy)
+    chosen, findings = wakes.judge_wakes(
+        stop.wakes or (),
+        now=stop.at,
+        deadline=deadline,
+        scheduler=world.scheduler,
+        zone=world.zone,
+        evidence=policy.wake_evidence,
+    )
+    unread = tuple(
+        WakeFinding(id="?", schedule=entry, qualifies=False, why="its entry cannot be read") for entry in stop.unread_wakes
+    )
+    kept = world.kept_look
+    if kept is not None and stop.at < kept <= deadline and (chosen is None or kept < (chosen.nominal or kept)):
+        chosen = WakeFinding(id="kept", schedule="", qualifies=True, nominal=kept, earliest=kept, latest=kept)
+    return _Look(
+        deadline=deadline,
+        chosen=chosen,
+        rejected=tuple(finding for finding in findings if not finding.qualifies) + unread,
+        overdue=leases.overdue(world.reservations, world.copy, stop.at),
+    )
+
+
+def _held(stop: Stop, world: World) -> bool:
+    return any(held.session == stop.session and leases.is_live(held, stop.at) for held in world.reservations)
+
+
+# --- bounds -------------------------------------------------------------------------------------
+
+
+class _Counts(Record):
+    """The counts as they stand before this block."""
+
+    blocks: int
+    without_tools: int
+    this_hour: tuple[Instant, ...]
+    in_period: int
+
+
+def _counts(state: SessionState, owes: Assessment, now: Instant) -> _Counts:
+    return _Counts(
+        blocks=0 if owes.progressed else state.blocks,
+        without_tools=0 if owes.progressed or state.tool_used else state.blocks_without_tools,
+        this_hour=tuple(then for then in state.recent_blocks if now - HOUR < then <= now),
+        in_period=state.period_blocks,
+    )
+
+
+def cap_of(stop: Stop, policy: Policy) -> int:
+    """The bound for blocks in a row without tool use: the person's, else the host's, else 8; 0 is none."""
+    if policy.blocks_without_tools is not None:
+        return policy.blocks_without_tools
+    return HOST_CAP_DEFAULT if stop.host_cap is None else max(0, stop.host_cap)
+
+
+def _bound(counts: _Counts, stop: Stop, world: World, policy: Policy, period: AwayPeriod) -> str:
+    """The name of a bound these counts have reached, or ""."""
+    cap = cap_of(stop, policy)
+    if cap and counts.without_tools >= cap:
+        return "blocks_without_tools"
+    if counts.blocks >= policy.blocks_without_progress:
+        return "blocks_without_progress"
+    if len(counts.this_hour) >= policy.blocks_an_hour:
+        return "blocks_an_hour"
+    if counts.in_period >= policy.blocks_a_period:
+        return "blocks_a_period"
+    if policy.wall_time and stop.at >= period.since + policy.wall_time:
+        return "wall_time"
+    if policy.tokens and world.tokens_used >= policy.tokens:
+        return "tokens"
+    return ""
+
+
+def _past_bound(counts: _Counts, state: SessionState, stop: Stop, world: World, policy: Policy, period: AwayPeriod) -> str:
+    """The bound that the last block of this row had reached already, or ""."""
+    bound = _bound(counts, stop, world, policy, period)
+    return bound if bound not in ("wall_time", "tokens") or state.bound == bound else ""
+
+
+# --- verdicts -----------------------------------------------------------------------------------
+
+
+def _allow(
+    kind: str,
+    rule: str,
+    stop: Stop,
+    state: SessionState,
+    world: World,
+    owes: Assessment,
+    look: _Look,
+    happenings: tuple[Happening, ...] = (),
+) -> Verdict:
+    waits = kind == "waiting" and look.chosen is not None
+    after = state.replace(
+        fingerprint=owes.fingerprint,
+        blocks=0,
+        blocks_without_tools=0,
+        tool_used=False,
+        bound=state.bound if kind == "bound_reached" else "",
+        next_look=look.chosen.nominal if waits and look.chosen else None,
+        next_look_latest=look.chosen.latest if waits and look.chosen else None,
+        wake_started=False,
+        reached=owes.reached,
+        compacted=state.compacted,
+    )
+    if state.bound and kind != "bound_reached":
+        happenings = (*happenings, Happening(kind="resumed", text=state.bound))
+    return Verdict(
+        block=False,
+        kind=kind,
+        rule=rule,
+        at=stop.at,
+        owed=tuple(item.id for item in owes.owed),
+        fingerprint=owes.fingerprint,
+        counters=Counters(period_blocks=after.period_blocks, blocks_this_hour=len(after.recent_blocks)),
+        wake=look.chosen if waits else None,
+        rejected=look.rejected,
+        deadline=look.deadline,
+        zone=world.zone.name,
+        after=after,
+        happenings=(*owes.happenings, *happenings),
+    )
+
+
+def _block_within_bounds(
+    rule: str,
+    stop: Stop,
+    state: SessionState,
+    world: World,
+    policy: Policy,
+    period: AwayPeriod,
+    owes: Assessment,
+    look: _Look,
+    handed_back: Item | None,
+    happenings: tuple[Happening, ...],
+) -> Verdict:
+    before = _counts(state, owes, stop.at)
+    past = _past_bound(before, state, stop, world, policy, period)
+    if past and look.chosen is not None and look.chosen.id == "kept":
+        return _allow("waiting", "away.bound_kept_look", stop, state, world, owes, look, happenings)
+    if past:
+        return _allow("bound_reached", "away.bound_reached", stop, state.replace(bound=past), world, owes, look, happenings)
+    counts = before.replace(
+        blocks=before.blocks + 1,
+        without_tools=before.without_tools + 1,
+        this_hour=(*before.this_hour, stop.at),
+        in_period=before.in_period + 1,
+    )
+    bound = _bound(counts, stop, world, policy, period)
+    if state.bound:
+        happenings = (*happenings, Happening(kind="resumed", text=state.bound))
+    if bound:
+        stopped = "stopped_with_work_owed" if owes.anything_owed else "stopped_without_next_look"
+        happenings = (*happenings, Happening(kind=stopped, text=bound))
+    given_up = [item for item in owes.owed if item.id in owes.newly_given_up]
+    parked = tuple(
+        Happening(kind="item_parked" if item.state == "waiting" else "item_removed", item=item.id, text=item.why or item.title)
+        for item in given_up
+    )
+    after = state.replace(
+        fingerprint=owes.fingerprint,
+        blocks=counts.blocks,
+        blocks_without_tools=counts.without_tools,
+        tool_used=False,
+        recent_blocks=counts.this_hour,
+        period_blocks=counts.in_period,
+        bound=bound,
+        next_look=None,
+        next_look_latest=None,
+        wake_started=False,
+        reached=owes.reached,
+        graced=(*state.graced, *owes.newly_given_up),
+        compacted=False,
+    )
+    call = ""
+    if look.chosen is None and (counts.blocks >= reason.ESCALATE_FROM or world.ask_safety_wake):
+        call = wakes.suggest(stop.at, look.deadline, world.scheduler, world.zone, policy.wake_evidence)
+    words = reason.Circumstances(
+        now=stop.at,
+        zone=world.zone,
+        deadline=look.deadline,
+        block=counts.blocks,
+        chosen=look.chosen,
+        rejected=look.rejected,
+        wakes_reported=stop.wakes is not None,
+        scheduler_off=world.scheduler.why if world.scheduler.works == "none" else "",
+        call=call if counts.blocks >= reason.ESCALATE_FROM else "",
+        safety_call=call if world.ask_safety_wake else "",
+        overdue=look.overdue,
+        handed_back=handed_back,
+        compacted=state.compacted,
+        checklist=world.checklist,
+        background=stop.background,
+        answers=world.answers,
+    )
+    return Verdict(
+        block=True,
+        kind="block",
+        rule=rule,
+        at=stop.at,
+        reason=reason.block_reason(owes, world.ready, words),
+        owed=tuple(item.id for item in owes.owed),
+        fingerprint=owes.fingerprint,
+        counters=Counters(
+            blocks=counts.blocks,
+            blocks_without_tools=counts.without_tools,
+            blocks_this_hour=len(counts.this_hour),
+            period_blocks=counts.in_period,
+            cap=cap_of(stop, policy),
+        ),
+        wake=look.chosen,
+        rejected=look.rejected,
+        deadline=look.deadline,
+        zone=world.zone.name,
+        after=after,
+        happenings=(*owes.happenings, *parked, *happenings),
+    )

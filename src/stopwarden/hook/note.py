@@ -1,0 +1,242 @@
+"""Takes a fact into the database: who the session is, that it lives, and what the event changed.
+
+The same code takes facts from the spool and the fact of the event being answered, so it does not
+matter which way one came. It runs inside the caller's transaction and decides nothing about
+stops. Lines go to the away record only for a session that an away period covers then.
+"""
+
+from __future__ import annotations
+
+from stopwarden.core import session as life
+from stopwarden.core.periods import covering
+from stopwarden.hosts import claude_code, claude_limits
+from stopwarden.store.port import RecordLine, SeenWake, SessionRow
+from stopwarden.work import checkout, host_todos
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from stopwarden.core.events import AwayPeriod, Happening, Instant, SessionState, Zone
+    from stopwarden.hosts.claude_code_facts import Fact
+    from stopwarden.store.port import Store
+
+
+class Noted:
+    """One session, opened to take facts; `save` writes what has changed."""
+
+    def __init__(self, store: Store, session: str, state_dir: str, periods: Sequence[AwayPeriod], zone: Zone) -> None:
+        self._store, self._state_dir, self._periods, self._zone = store, state_dir, periods, zone
+        self._known = store.session(session)
+        self.row = self._known or SessionRow(id=session)
+        self._loaded_state = store.state(session)
+        self.state: SessionState = self._loaded_state
+        self.by = ""  # who started the turn, when the fact was a prompt
+        self._lines: list[RecordLine] = []
+
+    def period(self, now: Instant) -> AwayPeriod | None:
+        """The away period that covers this session at an instant."""
+        return covering(
+            self._periods,
+            session=self.row.id,
+            copy=self.row.copy,
+            root=self.row.root,
+            script=claude_code.is_script(self.row.entrypoint),
+            now=now,
+        )
+
+    def line(self, at: Instant, kind: str, text: str = "", item: str = "") -> None:
+        """One line for the away record, if the session is covered then."""
+        period = self.period(at)
+        if period is not None:
+            self._lines.append(
+                RecordLine(at=at, kind=kind, session=self.row.id, period=period.id, item=item, text=text[:500])
+            )
+
+    def lines_for(self, at: Instant, happenings: Iterable[Happening]) -> None:
+        """The lines of what a verdict or an event brought with it."""
+        for happening in happenings:
+            self.line(at, happening.kind, happening.text, happening.item)
+
+    def take(self, told: Fact) -> None:
+        """Takes one fact. Facts of a subagent only show that the session lives."""
+        at = int(told["t"])
+        event: str = told["e"]
+        self._who(told, at, event)
+        self.state, happenings = life.heard(self.state, at, by_stop=event == "stop")
+        self.lines_for(at, happenings)
+        if told.get("agent") and event != "session-start":
+            return
+        if event != "notification":
+            self.row = self.row.replace(idle_since=None, waits_on_person="", waits_since=None)
+        if self.row.error and event in ("stop", "post-tool"):
+            self.line(at, "api_resumed", self.row.error)
+            self.row = self.row.replace(error="", error_at=None, error_resets_at=None, errors_in_a_row=0)
+        takes = _TAKES.get(event)
+        if takes is not None:
+            takes(self, told, at)
+
+    def save(self) -> None:
+        """Writes row, state and lines."""
+        if self._lines:
+            self._store.append(self._lines)
+            self._lines = []
+        if self.row != self._known:
+            self._store.save_session(self.row)
+            self._known = self.row
+        if self.state != self._loaded_state:
+            revision = self._loaded_state.revision
+            self._store.save_state(self.state, expected_revision=revision)
+            self.state = self._loaded_state = self.state.replace(revision=revision + 1)
+
+    def _who(self, told: Fact, at: Instant, event: str) -> None:
+        row = self.row
+        if (not row.root or event == "session-start") and isinstance(told.get("cwd"), str):
+            root = checkout.find_root(told["cwd"])
+            if row.root and root != row.root:
+                self.line(at, "relocated", root)
+            row = row.replace(root=root, copy=checkout.copy_key(root, self._state_dir))
+        self.row = row.replace(
+            entrypoint=str(told.get("ep") or row.entrypoint)[:40],
+            host_version=str(told.get("host") or row.host_version)[:100],
+            permission_mode=str(told.get("mode") or row.permission_mode)[:40],
+            first_event_at=row.first_event_at or at,
+            last_event_at=max(row.last_event_at, at),
+            last_event=event,
+            ended_at=None,
+            ended_why="",
+        )
+
+    # --- one method an event -----------------------------------------------------------------
+
+    def _prompt(self, told: Fact, at: Instant) -> None:
+        by = told.get("by")
+        if not isinstance(by, str):
+            digest = told.get("digest")
+            scheduled = next((w for w in self._store.wakes(self.row.id) if digest and w.prompt_digest == digest), None)
+            by = "wake" if scheduled else "person"
+            if scheduled is not None:
+                self.line(at, "look", scheduled.id)
+        self.by = by
+        self.line(at, "prompt", by)
+        self.state = life.prompted(self.state, by)
+        if by == "person":
+            self.row = self.row.replace(chain_started_at=at)
+
+    def _post_tool(self, told: Fact, at: Instant) -> None:
+        self.state = life.tool_used(self.state)
+        tool, given, answered = told.get("tool"), told.get("in"), told.get("out")
+        given = given if isinstance(given, dict) else {}
+        answered = answered if isinstance(answered, dict) else {}
+        if tool in ("TodoWrite", "TaskCreate", "TaskUpdate"):
+            before = self._store.host_todos(self.row.id)
+            after = host_todos.fold(before, tool, given, answered, at)
+            if after != before:
+                self._store.save_host_todos(self.row.id, after)
+        elif tool == "CronCreate" and answered.get("id"):
+            self._wake_seen(_created(self.row.id, given, answered, at), at)
+        elif tool == "ScheduleWakeup" and given.get("stop") is not True and _number(answered.get("scheduledFor")):
+            self._wake_seen(_paced(self.row.id, given, answered, at), at)
+        elif tool == "CronDelete":
+            for wake in self._store.wakes(self.row.id):
+                if wake.id == str(given.get("id")) and wake.gone_at is None:
+                    self._store.save_wake(wake.replace(gone_at=at))
+
+    def _wake_seen(self, wake: SeenWake, at: Instant) -> None:
+        self._store.save_wake(wake)
+        self.line(at, "wake_seen", f"{wake.id} {wake.schedule}".strip())
+
+    def _stop_failure(self, told: Fact, at: Instant) -> None:
+        error = str(told.get("error") or "unknown")
+        resets = str(told.get("resets") or "")
+        self.line(at, "error", f"{error}; {resets}" if resets else error)
+        self.row = self.row.replace(
+            error=error,
+            error_at=at,
+            error_resets_at=claude_limits.resets_at(resets, at, self._zone),
+            errors_in_a_row=self.row.errors_in_a_row + 1,
+        )
+
+    def _notification(self, told: Fact, at: Instant) -> None:
+        kind = told.get("type")
+        if kind == "idle_prompt":
+            self.row = self.row.replace(idle_since=self.row.idle_since or at)
+            self.line(at, "idle")
+        elif kind in ("permission_prompt", "elicitation_dialog"):
+            waits = "permission" if kind == "permission_prompt" else "question"
+            self.row = self.row.replace(waits_on_person=waits, waits_since=self.row.waits_since or at)
+            self.line(at, "waiting_permission", waits)
+
+    def _session_start(self, told: Fact, at: Instant) -> None:
+        self.line(at, "session_started", str(told.get("source") or ""))
+
+    def _session_end(self, told: Fact, at: Instant) -> None:
+        why = str(told.get("why") or "")
+        self.line(at, "session_ended", why)
+        self.row = self.row.replace(ended_at=at, ended_why=why)
+
+    def _pre_compact(self, told: Fact, at: Instant) -> None:
+        self.line(at, "compacted")
+        self.state = life.compacted(self.state)
+
+
+_TAKES = {
+    "prompt": Noted._prompt,
+    "post-tool": Noted._post_tool,
+    "stop-failure": Noted._stop_failure,
+    "notification": Noted._notification,
+    "session-start": Noted._session_start,
+    "session-end": Noted._session_end,
+    "pre-compact": Noted._pre_compact,
+}
+
+
+def take_all(store: Store, told: Iterable[Fact], state_dir: str, periods: Sequence[AwayPeriod], zone: Zone) -> None:
+    """Takes spooled facts, each session opened once. Call inside a transaction."""
+    open_sessions: dict[str, Noted] = {}
+    for one in told:
+        session = one.get("s")
+        if not isinstance(session, str) or not session:
+            continue
+        if session not in open_sessions:
+            open_sessions[session] = Noted(store, session, state_dir, periods, zone)
+        open_sessions[session].take(one)
+    for noted in open_sessions.values():
+        noted.save()
+
+
+def _created(session: str, given: Fact, answered: Fact, at: Instant) -> SeenWake:
+    """A wake as CronCreate's result tells of it: the host's own next fire, jitter included, and its age limit."""
+    fires, age = _number(answered.get("nextFireAt")), _number(answered.get("maxAgeMs"))
+    return SeenWake(
+        session=session,
+        id=str(answered["id"])[:60],
+        schedule=str(given.get("cron") or "")[:200],
+        kind="recurring" if answered.get("recurring", given.get("recurring", True)) else "one_shot",
+        first_seen=at,
+        fires_at=int(fires // 1000) if fires else None,
+        fires_said_at=at if fires else None,
+        max_age=int(age // 1000) if age else None,
+        prompt_digest=str(given.get("digest") or ""),
+    )
+
+
+def _paced(session: str, given: Fact, answered: Fact, at: Instant) -> SeenWake:
+    """A self-paced wake: its tool's result carries the time and no id."""
+    fires = int((_number(answered.get("scheduledFor")) or 0) // 1000)
+    return SeenWake(
+        session=session,
+        id=f"wakeup-{fires}",
+        kind="self_paced",
+        first_seen=at,
+        fires_at=fires,
+        fires_said_at=at,
+        prompt_digest=str(given.get("digest") or ""),
+    )
+
+
+def _number(value: object) -> float | None:
+    """A finite number a host gave, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e15 < value < 1e15:
+        return None
+    return float(value)

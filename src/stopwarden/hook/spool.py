@@ -1,0 +1,88 @@
+"""The spool: facts that hooks left without opening the database, taken over exactly once.
+
+Writers only ever append whole lines. The reader keeps, in the database and in the same
+transaction that uses the facts, how far it has read (`inode offset`), so a crash between reading
+and committing loses nothing and repeats nothing. A spool that has grown is renamed to `spool.old`
+once it is read to its end; a writer that still held it open is heard at the next reading.
+"""
+
+from __future__ import annotations
+
+import os
+
+from stopwarden import wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stopwarden.hosts.claude_code_facts import Fact
+    from stopwarden.store.port import Store
+
+ROTATE_AT = 1024 * 1024
+READ_MAX = 64 * 1024 * 1024
+NAMES = ("spool.old", "spool")  # the older first
+
+
+def facts(store: Store, state_dir: str) -> list[Fact]:
+    """The facts not taken over yet, in the order they were written. Call inside a transaction.
+
+    Lines that are no facts are left out. Raises OSError where the spool is there and unreadable.
+    """
+    taken: list[Fact] = []
+    places = _places(store)
+    kept: dict[str, str] = {}
+    for name in NAMES:
+        path = f"{state_dir}/{name}"
+        try:
+            spool = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            status = os.fstat(spool)
+            inode, begin = str(status.st_ino), 0
+            if places.get(inode, 0) <= status.st_size:
+                begin = places.get(inode, 0)
+            lines, end = _whole_lines(spool, begin, status.st_size)
+            taken += _parsed(lines)
+            kept[inode] = str(end)
+            if name == "spool" and end == status.st_size > ROTATE_AT:
+                os.rename(path, f"{state_dir}/spool.old")
+        finally:
+            os.close(spool)
+    if kept != {inode: str(offset) for inode, offset in places.items()}:
+        store.save_fact("spool", "read", " ".join(f"{inode}:{offset}" for inode, offset in kept.items()))
+    return taken
+
+
+def _places(store: Store) -> dict[str, int]:
+    """How far each spool file, by inode, has been read."""
+    places = {}
+    for part in store.fact("spool", "read").split():
+        inode, _, offset = part.partition(":")
+        if offset.isdigit():
+            places[inode] = int(offset)
+    return places
+
+
+def _whole_lines(spool: int, begin: int, size: int) -> tuple[bytes, int]:
+    """The bytes of the whole lines from `begin` on, and where they end; a torn last line waits."""
+    os.lseek(spool, begin, os.SEEK_SET)
+    data = b""
+    while len(data) < min(size - begin, READ_MAX):
+        part = os.read(spool, 1 << 20)
+        if not part:
+            break
+        data += part
+    whole = data[: data.rfind(b"\n") + 1]
+    return whole, begin + len(whole)
+
+
+def _parsed(lines: bytes) -> Iterator[Fact]:
+    for line in lines.splitlines():
+        try:
+            told = wire.loads(line)
+        except ValueError:
+            continue
+        if isinstance(told, dict) and isinstance(told.get("e"), str) and isinstance(told.get("t"), int | float):
+            yield told

@@ -1,0 +1,131 @@
+"""What Claude Code's hook payloads tell us, as small *facts* without message text.
+
+This is all that runs at most tool calls, so it imports nothing. A fact is a flat JSON object:
+`e` the event word, `t` seconds UTC (with a fraction), `s` the session, and what that event adds.
+Facts go into the spool or straight into the database (`hook.note`), whichever the moment allows.
+
+Texts of the conversation are never kept. Kept are: the work text of todo tools, a digest of a
+prompt (to recognise a scheduled one), and the name of an error.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Fact = dict[str, Any]
+    Env = Callable[[str], str]
+
+WAKE_TOOLS = ("CronCreate", "CronDelete", "ScheduleWakeup")
+TODO_TOOLS = ("TodoWrite", "TaskCreate", "TaskUpdate")
+
+# Prompts that no person typed begin with one of these (design §8.13); doubt is not a person.
+NOTIFICATIONS = ("<task-notification>", "<system-reminder>", "<bash-input>", "<bash-stdout>", "<local-command-")
+OURS = ("Stopwarden:", "Stop hook feedback:")
+
+
+def fact(event: str, payload: Fact, env: Env, at: float) -> Fact:
+    """The fact of one hook event. Any field of the payload may be missing or of the wrong type."""
+    told: Fact = {"e": event, "t": at, "s": session_of(payload, env)}
+    _keep_text(told, "cwd", payload.get("cwd"), 4096)
+    _keep_text(told, "mode", payload.get("permission_mode"), 40)
+    _keep_text(told, "agent", payload.get("agent_id"), 100)
+    _keep_text(told, "ep", env("CLAUDE_CODE_ENTRYPOINT"), 40)
+    _keep_text(told, "host", env("AI_AGENT"), 100)
+    adds = _ADDS.get(event)
+    if adds is not None:
+        adds(told, payload)
+    return told
+
+
+def session_of(payload: Fact, env: Env) -> str:
+    """The session's id: from the payload, else from the environment; "" if neither names one."""
+    for named in (payload.get("session_id"), env("CLAUDE_CODE_SESSION_ID")):
+        if isinstance(named, str) and named.strip() and named not in ("null", "undefined"):
+            return named[:200]
+    return ""
+
+
+def matters_unarmed(told: Fact) -> bool:
+    """Whether this fact is worth a line while nothing is armed: what `away` will want to know later."""
+    return told["e"] != "post-tool" or "tool" in told
+
+
+def _keep_text(told: Fact, name: str, value: object, limit: int) -> None:
+    if isinstance(value, str) and value:
+        told[name] = value[:limit]
+
+
+def _prompt(told: Fact, payload: Fact) -> None:
+    text = payload.get("prompt")
+    if not isinstance(text, str):
+        told["by"] = "notification"
+    elif text.lstrip().startswith(OURS):
+        told["by"] = "ours"
+    elif text.lstrip().startswith(NOTIFICATIONS):
+        told["by"] = "notification"
+    else:
+        told["digest"] = digest(text)
+
+
+def _post_tool(told: Fact, payload: Fact) -> None:
+    tool = payload.get("tool_name")
+    if tool in WAKE_TOOLS or tool in TODO_TOOLS:
+        told["tool"] = tool
+        given, answered = payload.get("tool_input"), payload.get("tool_response")
+        told["in"] = _wake_input(given) if tool in WAKE_TOOLS else given
+        told["out"] = answered if isinstance(answered, dict) else {}
+
+
+def _wake_input(given: object) -> Fact:
+    """The input of a scheduling tool with its prompt as a digest only."""
+    if not isinstance(given, dict):
+        return {}
+    kept = {name: value for name, value in given.items() if name in ("cron", "recurring", "delaySeconds", "id", "stop")}
+    if isinstance(given.get("prompt"), str):
+        kept["digest"] = digest(given["prompt"])
+    return kept
+
+
+def _stop_failure(told: Fact, payload: Fact) -> None:
+    _keep_text(told, "error", payload.get("error"), 60)
+    shown = payload.get("last_assistant_message")
+    if isinstance(shown, str) and "reset" in shown.lower():
+        told["resets"] = shown[shown.lower().index("reset") :][:120]  # the rendered limit, no message text
+
+
+def _notification(told: Fact, payload: Fact) -> None:
+    _keep_text(told, "type", payload.get("notification_type"), 60)
+
+
+def _session_start(told: Fact, payload: Fact) -> None:
+    _keep_text(told, "source", payload.get("source"), 40)
+
+
+def _session_end(told: Fact, payload: Fact) -> None:
+    _keep_text(told, "why", payload.get("reason"), 60)
+
+
+_ADDS: dict[str, Callable[[Fact, Fact], None]] = {
+    "prompt": _prompt,
+    "post-tool": _post_tool,
+    "stop-failure": _stop_failure,
+    "notification": _notification,
+    "session-start": _session_start,
+    "session-end": _session_end,
+}
+
+
+def digest(text: str) -> str:
+    """A short digest of a prompt, surrounding blanks left out: enough to know it again."""
+    try:
+        from _sha2 import sha256
+    except ImportError:
+        try:
+            from _sha256 import sha256  # type: ignore[import-not-found,no-redef,unused-ignore]
+        except ImportError:
+            from hashlib import sha256  # type: ignore[no-redef]
+    told: str = sha256(text.strip().encode("utf-8", "replace")).hexdigest()[:24]
+    return told
