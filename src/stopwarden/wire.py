@@ -37,7 +37,7 @@ def _unencodable(value: object) -> object:
 try:
     from _json import encode_basestring_ascii, make_encoder, make_scanner
 
-    _scan = make_scanner(_Reading())
+    _scan = make_scanner(_Reading())  # type: ignore[arg-type]
     _encode = make_encoder(None, _unencodable, encode_basestring_ascii, None, ":", ",", False, False, False)
 
     def _write(value: object) -> str:
@@ -48,7 +48,7 @@ try:
 except (ImportError, TypeError):  # pragma: no cover - another Python
     import json
 
-    _scan = json.JSONDecoder(strict=False).scan_once
+    _scan = json.JSONDecoder(strict=False).scan_once  # type: ignore[attr-defined]
 
     def _write(value: object) -> str:
         return json.dumps(value, separators=(",", ":"), allow_nan=False)

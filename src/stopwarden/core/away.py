@@ -100,7 +100,8 @@ def _judge_wakes(stop: Stop, world: World, policy: Policy) -> _Look:
         evidence=policy.wake_evidence,
     )
     unread = tuple(
-        WakeFinding(id="?", schedule=entry, qualifies=False, why="its entry cannot be read") for entry in stop.unread_wakes
+        WakeFinding(id="?", schedule=entry, qualifies=False, why="its entry cannot be read")
+        for entry in stop.unread_wakes
     )
     kept = world.kept_look
     if kept is not None and stop.at < kept <= deadline and (chosen is None or kept < (chosen.nominal or kept)):
@@ -163,7 +164,9 @@ def _bound(counts: _Counts, stop: Stop, world: World, policy: Policy, period: Aw
     return ""
 
 
-def _past_bound(counts: _Counts, state: SessionState, stop: Stop, world: World, policy: Policy, period: AwayPeriod) -> str:
+def _past_bound(
+    counts: _Counts, state: SessionState, stop: Stop, world: World, policy: Policy, period: AwayPeriod
+) -> str:
     """The bound that the last block of this row had reached already, or ""."""
     bound = _bound(counts, stop, world, policy, period)
     return bound if bound not in ("wall_time", "tokens") or state.bound == bound else ""
@@ -231,7 +234,9 @@ def _block_within_bounds(
     if past and look.chosen is not None and look.chosen.id == "kept":
         return _allow("waiting", "away.bound_kept_look", stop, state, world, owes, look, happenings)
     if past:
-        return _allow("bound_reached", "away.bound_reached", stop, state.replace(bound=past), world, owes, look, happenings)
+        return _allow(
+            "bound_reached", "away.bound_reached", stop, state.replace(bound=past), world, owes, look, happenings
+        )
     counts = before.replace(
         blocks=before.blocks + 1,
         without_tools=before.without_tools + 1,
@@ -246,7 +251,9 @@ def _block_within_bounds(
         happenings = (*happenings, Happening(kind=stopped, text=bound))
     given_up = [item for item in owes.owed if item.id in owes.newly_given_up]
     parked = tuple(
-        Happening(kind="item_parked" if item.state == "waiting" else "item_removed", item=item.id, text=item.why or item.title)
+        Happening(
+            kind="item_parked" if item.state == "waiting" else "item_removed", item=item.id, text=item.why or item.title
+        )
         for item in given_up
     )
     after = state.replace(

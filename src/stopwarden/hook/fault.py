@@ -54,7 +54,8 @@ def at_stop(state_dir: str, session: str, cwd: str, now: float, what: str) -> Fa
         return Fault(False, f"Stopwarden could not judge this stop ({what}). It was allowed: you are not away.")
     if in_a_row(state_dir, session) >= FAULTS_IN_A_ROW:
         return Fault(
-            False, f"Stopwarden failed {FAULTS_IN_A_ROW} times in a row ({what}) and let the session stop. Run: stopwarden doctor"
+            False,
+            f"Stopwarden failed {FAULTS_IN_A_ROW} times in a row ({what}) and let the session stop. Run: stopwarden doctor",
         )
     if not count(state_dir, session, now, what):
         return Fault(False, f"Stopwarden failed ({what}) and could not even count it, so it let the session stop.")
@@ -88,7 +89,7 @@ def all_is_well(state_dir: str, session: str, now: float) -> None:
 
 def _word(session: str) -> str:
     """The session's id as one word, or "?"."""
-    return "".join(char if char.isascii() and char.isalnum() or char in "-_" else "_" for char in session[:80]) or "?"
+    return "".join(char if (char.isascii() and char.isalnum()) or char in "-_" else "_" for char in session[:80]) or "?"
 
 
 def _read(state_dir: str) -> str:

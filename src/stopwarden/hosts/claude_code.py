@@ -107,7 +107,15 @@ def _wakes(listed: object, at: Instant, seen: Sequence[SeenWake]) -> tuple[tuple
         recurring = bool(entry.get("recurring", False))
         prompt = entry.get("prompt")
         wakes.append(
-            _joined(name, schedule[:10_000], recurring, digest(prompt) if isinstance(prompt, str) else "", at, known, promised)
+            _joined(
+                name,
+                schedule[:10_000],
+                recurring,
+                digest(prompt) if isinstance(prompt, str) else "",
+                at,
+                known,
+                promised,
+            )
         )
     return tuple(wakes), tuple(unread)
 
@@ -126,7 +134,9 @@ def _joined(
     before = known.get(name)
     said = before
     if not recurring and (before is None or before.fires_at is None):
-        same = [wake for wake in promised if wake.prompt_digest == prompt and wake.fires_at and wake.fires_at >= at - 120]
+        same = [
+            wake for wake in promised if wake.prompt_digest == prompt and wake.fires_at and wake.fires_at >= at - 120
+        ]
         if same:
             said, kind = max(same, key=lambda wake: wake.fires_said_at or 0), "self_paced"
     return Wake(

@@ -121,10 +121,10 @@ _ADDS: dict[str, Callable[[Fact, Fact], None]] = {
 def digest(text: str) -> str:
     """A short digest of a prompt, surrounding blanks left out: enough to know it again."""
     try:
-        from _sha2 import sha256
+        from _sha2 import sha256  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         try:
-            from _sha256 import sha256  # type: ignore[import-not-found,no-redef,unused-ignore]
+            from _sha256 import sha256  # type: ignore[no-redef,unused-ignore]
         except ImportError:
             from hashlib import sha256  # type: ignore[no-redef]
     told: str = sha256(text.strip().encode("utf-8", "replace")).hexdigest()[:24]

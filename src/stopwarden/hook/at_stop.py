@@ -1,0 +1,189 @@
+"""A stop: gathers what it is judged by, judges it, and stores verdict, state and account together."""
+
+from __future__ import annotations
+
+import os
+
+from stopwarden import wire
+from stopwarden.core import leases
+from stopwarden.core.bounds import Policy, policy_from
+from stopwarden.core.events import World
+from stopwarden.core.judge import commit, judge
+from stopwarden.hook import at_event, machine
+from stopwarden.hosts import claude_code
+from stopwarden.store import journal
+from stopwarden.store.port import RecordLine, SeenWake, VerdictRow
+from stopwarden.work import gather
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from stopwarden.core.events import AwayPeriod, Instant, Mode, Stop, Verdict
+    from stopwarden.hook.local import Event
+    from stopwarden.hook.note import Noted
+    from stopwarden.store.port import Store
+
+
+def judged(event: Event, store: Store, noted: Noted) -> str:
+    """The answer to a stop. Nothing is stored for a session that no away period covers."""
+    stored = _answered_before(store, noted)
+    if stored is not None:
+        return stored
+    period = noted.period(event.now)
+    if period is None or event.told.get("agent"):
+        return ""
+    policy = policy_of(store, period)
+    stop = claude_code.stop(
+        event.payload,
+        session=event.session,
+        at=event.now,
+        env=event.env,
+        seen=store.wakes(event.session),
+        nonce=f"{machine.boot_id()[:8]}-{machine.started_ticks()}-{os.getpid()}-{event.at}",
+        damaged=event.damaged,
+    )
+    _remember_wakes(store, stop, event)
+    checklist = at_event.own_list(event, store, noted, period)
+    gathered = gather.gather(store, noted.row, period, os.environ, event.now)
+    world = World(
+        zone=event.zone,
+        mode=mode_of(store, event.session),
+        period=period,
+        items=gathered.items,
+        unread=gathered.unread,
+        copy=noted.row.copy,
+        scheduler=claude_code.scheduler(noted.row.entrypoint, event.env),
+        kept_look=kept_look(store, event.session, noted.row.copy, event.now, policy),
+        checklist=checklist or gathered.checklist,
+        answers=at_event.answers(store, event.session),
+        ask_safety_wake=noted.row.asked_safety_wake != period.id,
+    )
+    verdict = judge(stop, noted.state, world, policy)
+    if verdict.block:
+        at_event.delivered(store, event.session, event.now)
+        noted.row = noted.row.replace(asked_safety_wake=period.id)
+    _store(event, store, noted, period, stop, world, policy, verdict)
+    return claude_code.stop_answer(verdict.replace(notice=_notice(verdict, stop, store, event)))
+
+
+def policy_of(store: Store, period: AwayPeriod) -> Policy:
+    """The terms of an away period, as checked when the person left."""
+    text = store.period_policy(period.id)
+    return policy_from(wire.loads(text)) if text else Policy()
+
+
+def mode_of(store: Store, session: str) -> Mode:
+    """on, off or observe: the session's own switch, else the one for all."""
+    said = store.fact("mode", session) or store.fact("mode", "all")
+    return "off" if said == "off" else "observe" if said == "observe" else "on"
+
+
+def kept_look(store: Store, session: str, copy: str, now: Instant, policy: Policy) -> Instant | None:
+    """When a living keeper of this session would look at the latest, or None."""
+    row = store.keeper(session)
+    if row is None or not policy.keeper or not machine.is_alive(row.pid, row.started):
+        return None
+    return leases.deadline((), copy, now, policy)
+
+
+def _answered_before(store: Store, noted: Noted) -> str | None:
+    """The stored answer, if this very stop was judged already by a second registration of our hook.
+
+    A host asks again only after every hook has answered, so a process that was started before the
+    last answer was stored belongs to the same stop. Nothing in the payload could tell.
+    """
+    row = noted.row
+    started = machine.started_ticks()
+    if not row.last_verdict or not started or row.boot != machine.boot_id() or started >= row.answered_ticks:
+        return None
+    stored = store.verdict(row.last_verdict)
+    if stored is None:
+        return None
+    verdict = journal.decode(stored.body, store.snapshot)[4]
+    return claude_code.stop_answer(verdict)
+
+
+def _remember_wakes(store: Store, stop: Stop, event: Event) -> None:
+    """First sights of listed wakes; a known wake that is listed no more is gone."""
+    if stop.wakes is None:
+        return
+    prompts = {
+        str(entry.get("id", ""))[:60]: entry.get("prompt")
+        for entry in event.payload.get("session_crons") or ()
+        if isinstance(entry, dict)
+    }
+    known = {wake.id: wake for wake in store.wakes(event.session)}
+    listed = {wake.id for wake in stop.wakes}
+    for wake in stop.wakes:
+        before = known.get(wake.id)
+        if before is None or before.gone_at is not None or (not before.schedule and wake.schedule):
+            prompt = prompts.get(wake.id)
+            store.save_wake(
+                (before or SeenWake(session=event.session, id=wake.id, first_seen=event.now)).replace(
+                    schedule=wake.schedule[:200],
+                    kind="recurring" if wake.kind == "recurring" else "one_shot",
+                    first_seen=before.first_seen if before and before.gone_at is None else event.now,
+                    prompt_digest=claude_code.digest(prompt) if isinstance(prompt, str) else "",
+                    gone_at=None,
+                )
+            )
+    for wake in known.values():
+        over = wake.kind == "self_paced" and wake.fires_at is not None and wake.fires_at < event.now - 3600
+        if wake.gone_at is None and wake.id not in listed and (wake.kind != "self_paced" or over):
+            store.save_wake(wake.replace(gone_at=event.now))
+
+
+def _store(
+    event: Event,
+    store: Store,
+    noted: Noted,
+    period: AwayPeriod,
+    stop: Stop,
+    world: World,
+    policy: Policy,
+    verdict: Verdict,
+) -> None:
+    body = journal.encode(stop, noted.state, world, policy, verdict, store.put_snapshot)
+    number = store.append_verdict(
+        VerdictRow(
+            at=event.now,
+            session=event.session,
+            period=period.id,
+            nonce=stop.nonce,
+            kind=verdict.kind,
+            rule=verdict.rule,
+            body=body,
+        )
+    )
+    noted.lines_for(event.now, verdict.happenings)
+    noted.state = commit(noted.state, verdict)
+    noted.row = noted.row.replace(
+        last_verdict=number, boot=machine.boot_id(), answered_ticks=int(machine.boot_seconds() * 100)
+    )
+    if verdict.kind == "plan_mode":
+        noted.row = noted.row.replace(waits_on_person="plan", waits_since=event.now)
+    if verdict.kind == "done":
+        _end_if_all_are_done(store, period, noted, event.now)
+
+
+def _end_if_all_are_done(store: Store, period: AwayPeriod, noted: Noted, now: Instant) -> None:
+    """Away until done ends when every session it covers, and that has not ended, has nothing left."""
+    for row in store.sessions(period.since):
+        if row.id == noted.row.id or row.ended_at is not None or not row.last_verdict:
+            continue
+        last = store.verdict(row.last_verdict)
+        if last is not None and last.period == period.id and last.kind != "done":
+            return
+    if store.end_period(period.id, now, "done"):
+        store.append([RecordLine(at=now, kind="period_ended", period=period.id, text="done")])
+
+
+def _notice(verdict: Verdict, stop: Stop, store: Store, event: Event) -> str:
+    """One line for the person, where there is something to say."""
+    if verdict.kind == "bound_reached":
+        return f"Stopwarden: stopped with work owed, a bound was reached ({verdict.rule}). See: stopwarden status"
+    if stop.wakes is None and not stop.damaged and not store.fact("no_wakes_said", event.session):
+        store.save_fact("no_wakes_said", event.session, str(event.now))
+        return (
+            "Stopwarden: this program reports no scheduled wakes (Claude Code does since 2.1.145), so none can count."
+        )
+    return verdict.notice
