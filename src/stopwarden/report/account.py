@@ -1,0 +1,373 @@
+"""The account of a night: one value from which text, JSON and (later) a page are drawn.
+
+`account` is pure: rows of the store in, an `Account` out; no clock but the `now` it is given. It
+covers one away period, or several that follow each other (a person who came back for an hour).
+Whatever the record does not hold is said as a `Trouble`, never filled in. Instants are seconds UTC.
+May not live here: reading a database, local time, wording.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from stopwarden.core.record import Record
+from stopwarden.report import stories, timeline
+from stopwarden.report.reading import short_ids
+from stopwarden.store.port import Parked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from stopwarden.core.events import AwayPeriod, Instant
+    from stopwarden.report.stories import Story
+    from stopwarden.report.timeline import Judged, Look, Span
+    from stopwarden.store.port import RecordLine, SessionRow, VerdictRow
+
+# Lines that say something went wrong, with us, the record or the machine.
+_TROUBLES = ("fault", "store_damaged", "payload_damaged", "clock_stepped", "not_covered", "relocated")
+
+
+class Trouble(Record):
+    """Something that limits what the account can say, or that the person should act on."""
+
+    at: Instant
+    kind: str  # one of the record's kinds, or "record_gap", "verdict_unreadable"
+    text: str = ""
+    session: str = ""
+    times: int = 1
+
+
+class BoundReached(Record):
+    """A row of blocks reached a bound: the session was let stop."""
+
+    at: Instant
+    session: str
+    bound: str
+    owed: bool  # work was owed then; else only a next look was missing
+    resumed_at: Instant | None = None
+
+
+class Failure(Record):
+    """A turn that ended in an error of the provider, and when the session went on."""
+
+    at: Instant
+    session: str
+    error: str
+    limit: bool = False
+    resumed_at: Instant | None = None
+
+
+class SessionAccount(Record):
+    """One session's night. `name` is its title, else a short id; the spans cover the period without a gap."""
+
+    id: str
+    name: str
+    spans: tuple[Span, ...] = ()
+    looks: tuple[Look, ...] = ()
+    missed_looks: tuple[Instant, ...] = ()  # the looks that did not come
+    turns: int = 0
+    blocks: int = 0
+    verdicts: int = 0
+    tokens: int = 0
+    covered: bool = True
+
+    def seconds(self, kind: str) -> int:
+        """How long it was "working", "waiting", "lost", "stopped", "finished"."""
+        return timeline.total(self.spans, kind)
+
+    @property
+    def now(self) -> Span | None:
+        """The last span: what the session was doing at the end."""
+        return self.spans[-1] if self.spans else None
+
+
+class Account(Record):
+    """Everything that is said of one night."""
+
+    periods: tuple[AwayPeriod, ...]
+    now: Instant
+    since: Instant
+    until: Instant  # the end of the account: the period's end, or now while it is running
+    running: bool
+    zone: str  # as the period recorded it
+    sessions: tuple[SessionAccount, ...] = ()
+    items: tuple[Story, ...] = ()
+    unread: tuple[str, ...] = ()  # lists that could not be read at the end: what they held is not known
+    questions: tuple[Parked, ...] = ()
+    refused: tuple[Parked, ...] = ()  # permission prompts
+    bounds: tuple[BoundReached, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+    finished: bool = False  # the list came to its end, and with --until-done so did the period
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was heard of any session."""
+        return not any(one.turns or one.verdicts for one in self.sessions) and not self.items
+
+    @property
+    def tonight(self) -> tuple[Story, ...]:
+        """The items that were work of this night."""
+        return tuple(story for story in self.items if story.tonight)
+
+    @property
+    def done(self) -> tuple[Story, ...]:
+        """Those of tonight that were done, in the order they were done."""
+        return tuple(sorted((s for s in self.tonight if s.outcome == "done"), key=lambda s: (s.at is None, s.at or 0)))
+
+    @property
+    def open_questions(self) -> tuple[Parked, ...]:
+        """Questions nobody has answered yet."""
+        return tuple(parked for parked in self.questions if not parked.answer)
+
+    @property
+    def for_you(self) -> int:
+        """How many things wait for the person: open questions, and items that the agent set aside for them."""
+        parked = sum(story.outcome == "parked" and story.waits_on in ("", "person") for story in self.tonight)
+        return len(self.open_questions) + parked
+
+    def total(self, kind: str) -> int:
+        """Seconds of one kind of span over all covered sessions."""
+        return sum(one.seconds(kind) for one in self.sessions if one.covered)
+
+
+def account(
+    periods: Sequence[AwayPeriod],
+    *,
+    now: Instant,
+    lines: Iterable[RecordLine] = (),
+    verdicts: Iterable[VerdictRow] = (),
+    sessions: Iterable[SessionRow] = (),
+    parked: Iterable[Parked] = (),
+    snapshot: Callable[[str], str] = lambda digest: "",
+    since: Instant | None = None,
+) -> Account:
+    """The account of these away periods, oldest first, at least one. With `since`, only from then on.
+
+    `lines` may hold lines of other periods; they are only used to see whether the record is whole.
+    """
+    begin = max(periods[0].since, since or 0)
+    end = min(_end(periods[-1], now), now)
+    running = periods[-1].ended_at is None and (periods[-1].until is None or now < periods[-1].until)
+    all_lines = sorted(lines, key=lambda line: line.seq)
+    known = {row.id: row for row in sessions}
+    ids = {period.id for period in periods}
+    own = [line for line in all_lines if line.period in ids or (not line.period and _within(line.at, periods, now))]
+    own = [line for line in own if line.at >= begin]
+    rows = [row for row in verdicts if row.period in ids and row.at >= begin]
+    judged = [timeline.judged(row) for row in rows]
+    items, unread = stories.stories(rows, judged, own, snapshot)
+    asked = [one for one in parked if one.period in ids]
+    heard = dict.fromkeys([*(line.session for line in own), *(one.session for one in judged)])
+    heard.pop("", None)
+    names = _names(heard, known)
+    return Account(
+        periods=tuple(periods),
+        now=now,
+        since=begin,
+        until=max(begin, end),
+        running=running,
+        zone=periods[0].zone,
+        sessions=tuple(_session(one, names[one], periods, begin, now, own, judged, known.get(one)) for one in heard),
+        items=items,
+        unread=unread,
+        questions=tuple(one for one in asked if one.kind != "permission"),
+        refused=tuple(one for one in asked if one.kind == "permission") or _refused_lines(own),
+        bounds=_bounds(own),
+        failures=_failures(own, judged),
+        troubles=_troubles(own, all_lines, judged),
+        finished=any(period.ended_why == "done" for period in periods) or any(one.kind == "done" for one in judged),
+    )
+
+
+def _end(period: AwayPeriod, now: Instant) -> Instant:
+    """When the period ended, or is to end; one without an end lasts until now."""
+    return period.ended_at if period.ended_at is not None else period.until if period.until is not None else now
+
+
+def _within(at: Instant, periods: Sequence[AwayPeriod], now: Instant) -> bool:
+    return any(period.since <= at <= _end(period, now) for period in periods)
+
+
+def _names(ids: Iterable[str], known: dict[str, SessionRow]) -> dict[str, str]:
+    """A name for each session: its title where it has one of its own, else its short id."""
+    short = short_ids(ids)
+    titles = {one: known[one].title if one in known else "" for one in short}
+    taken = list(titles.values())
+    return {one: title if title and taken.count(title) == 1 else short[one] for one, title in titles.items()}
+
+
+def _session(
+    session: str,
+    name: str,
+    periods: Sequence[AwayPeriod],
+    begin: Instant,
+    now: Instant,
+    lines: Sequence[RecordLine],
+    judged: Sequence[Judged],
+    row: SessionRow | None,
+) -> SessionAccount:
+    mine = [line for line in lines if line.session == session]
+    stops = [one for one in judged if one.session == session]
+    spans: list[Span] = []
+    for period in periods:
+        since, until = max(period.since, begin), min(_end(period, now), now)
+        told = [line for line in mine if since <= line.at <= until]
+        spans += timeline.spans(told, [one for one in stops if since <= one.at <= until], since, until, row)
+    looks = tuple(look.replace(session=session) for look in timeline.looks(mine, stops))
+    missed = [span.look for span in spans if span.cause == "missed_look" and span.look is not None]
+    prompts = sum(line.kind == "prompt" for line in mine)
+    at_work_before = bool(spans) and spans[0].kind == "working" and spans[0].since == begin
+    used = [one.tokens for one in stops if one.tokens]
+    return SessionAccount(
+        id=session,
+        name=name,
+        spans=tuple(spans),
+        looks=looks,
+        missed_looks=tuple(dict.fromkeys([*missed, *_looks_said_missed(mine)])),
+        turns=max(prompts, len(looks)) + at_work_before,
+        blocks=sum(one.block for one in stops),
+        verdicts=len(stops),
+        tokens=max(used) - (min(used) if len(used) > 1 else 0) if used else 0,
+        covered=bool(stops) or any(line.kind != "not_covered" for line in mine),
+    )
+
+
+def _looks_said_missed(lines: Iterable[RecordLine]) -> list[Instant]:
+    return [
+        int(line.text) for line in lines if line.kind == "missed_look" and line.text.isascii() and line.text.isdigit()
+    ]
+
+
+def _refused_lines(lines: Iterable[RecordLine]) -> tuple[Parked, ...]:
+    """Refused permission prompts where only the record's lines are left of them."""
+    return tuple(
+        Parked(at=line.at, session=line.session, period=line.period, kind="permission", digest="", text=line.text)
+        for line in lines
+        if line.kind == "refused_permission"
+    )
+
+
+def _bounds(lines: Sequence[RecordLine]) -> tuple[BoundReached, ...]:
+    """Each bound reached, with when the session went on after it."""
+    found: list[BoundReached] = []
+    for line in lines:
+        if line.kind in ("stopped_with_work_owed", "stopped_without_next_look"):
+            owed = line.kind == "stopped_with_work_owed"
+            found.append(BoundReached(at=line.at, session=line.session, bound=line.text, owed=owed))
+        elif line.kind == "resumed":
+            for index in range(len(found) - 1, -1, -1):
+                if found[index].session == line.session:
+                    if found[index].resumed_at is None:
+                        found[index] = found[index].replace(resumed_at=line.at)
+                    break
+    return tuple(found)
+
+
+def _failures(lines: Sequence[RecordLine], judged: Sequence[Judged]) -> tuple[Failure, ...]:
+    """Each error of the provider; errors in a row of one session that nothing came between are one."""
+    found: list[Failure] = []
+    for line in lines:
+        if line.kind != "error":
+            continue
+        later = [
+            other.at
+            for other in lines
+            if other.session == line.session and other.kind == "api_resumed" and other.at >= line.at
+        ]
+        later += [one.at for one in judged if one.session == line.session and one.at >= line.at]
+        resumed = min(later, default=None)
+        if found and found[-1].session == line.session and found[-1].resumed_at == resumed:
+            continue
+        limit = timeline.limit_named(line.text)
+        found.append(Failure(at=line.at, session=line.session, error=line.text, limit=limit, resumed_at=resumed))
+    return tuple(found)
+
+
+def _troubles(
+    lines: Sequence[RecordLine], all_lines: Sequence[RecordLine], judged: Sequence[Judged]
+) -> tuple[Trouble, ...]:
+    """What went wrong with us, the record or the machine; the same again is counted, not repeated."""
+    found: dict[tuple[str, str, str], Trouble] = {}
+    told = [
+        Trouble(at=line.at, kind=line.kind, text=line.text, session=line.session)
+        for line in lines
+        if line.kind in _TROUBLES
+    ]
+    told += [
+        Trouble(at=one.at, kind="verdict_unreadable", text=str(one.id), session=one.session)
+        for one in judged
+        if not one.readable
+    ]
+    told += _gaps(all_lines)
+    for trouble in told:
+        key = (trouble.kind, trouble.session, trouble.text)
+        known = found.get(key)
+        found[key] = known.replace(times=known.times + 1) if known else trouble
+    return tuple(sorted(found.values(), key=lambda trouble: trouble.at))
+
+
+def _gaps(lines: Sequence[RecordLine]) -> list[Trouble]:
+    """Places where the record's numbering jumps: lines that were there are gone."""
+    numbered = [line for line in lines if line.seq]
+    return [
+        Trouble(at=before.at, kind="record_gap", text=str(after.at), times=after.seq - before.seq - 1)
+        for before, after in pairwise(numbered)
+        if after.seq - before.seq > 1
+    ]
+
+
+# --- as JSON ------------------------------------------------------------------------------------
+
+_INSTANTS = frozenset(
+    {
+        "at",
+        "since",
+        "until",
+        "now",
+        "look",
+        "resets_at",
+        "resumed_at",
+        "ended_at",
+        "answered_at",
+        "delivered_at",
+        "missed_looks",
+    }
+)
+
+
+def as_json(given: Account) -> dict[str, Any]:
+    """The account as plain values for JSON: instants as ISO 8601 in UTC, lengths in seconds."""
+    whole: dict[str, Any] = {"v": 1, **_plain(given, "")}
+    whole["counts"] = {
+        "done": len(given.done),
+        "of": len(given.tonight),
+        "for_you": given.for_you,
+        "turns": sum(one.turns for one in given.sessions),
+        "looks": sum(len(one.looks) for one in given.sessions),
+        "missed_looks": sum(len(one.missed_looks) for one in given.sessions),
+        "blocks": sum(one.blocks for one in given.sessions),
+        "refused": sum(one.times for one in given.refused),
+        "tokens": sum(one.tokens for one in given.sessions),
+        "seconds": {kind: given.total(kind) for kind in ("working", "waiting", "lost", "stopped", "finished")},
+    }
+    return whole
+
+
+def _plain(value: object, name: str) -> Any:
+    if isinstance(value, Record):
+        return {field: _plain(part, field) for field, part in value.as_dict().items()}
+    if isinstance(value, tuple):
+        return [_plain(part, name) for part in value]
+    if name in _INSTANTS and isinstance(value, int) and not isinstance(value, bool):
+        return utc(value)
+    return value
+
+
+def utc(at: Instant) -> str:
+    """ "2026-11-30T23:05:00Z"."""
+    import time
+
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
