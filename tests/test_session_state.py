@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import LONDON, at
 from stopwarden.core.bounds import HOUR, MINUTE, MISSED_LOOK_AFTER, SILENT_AFTER
 from stopwarden.core.events import AwayPeriod, SessionState
 from stopwarden.report.moments import length, moment
 from stopwarden.report.state import STALLED_AFTER, Known, Standing, standing
 from stopwarden.store.port import SessionRow, VerdictRow
+from tests.conftest import LONDON, at
 
 LEFT = at("2026-11-30 21:00")
 NOW = at("2026-11-30 22:00")
@@ -120,7 +120,6 @@ def test_a_look_within_its_latest_time_is_not_missed_yet() -> None:
     assert "due now" in found.text
 
 
-@pytest.mark.case("BR-167")
 def test_a_look_that_did_not_come_is_a_state_of_its_own_that_needs_the_person() -> None:
     """One second past the margin the word is stalled, with the time of the look and what to do."""
     state = {"next_look": NOW - 25 * MINUTE, "next_look_latest": NOW - MISSED_LOOK_AFTER - 1}
@@ -134,6 +133,31 @@ def test_an_event_after_the_look_ends_the_suspicion() -> None:
     """The turn that a wake opened is work, however late it is by now."""
     state = {"next_look": NOW - HOUR, "next_look_latest": NOW - HOUR, "wake_started": True}
     assert told("post-tool", NOW - 20, "waiting", judged=LEFT + 60, state=state).word == "working"
+
+
+def test_a_wait_that_began_before_this_period_still_ends_with_its_look() -> None:
+    """Going away again while a session waits does not make it idle: its look stands, and can be missed."""
+    state = {"next_look": NOW + 60, "next_look_latest": NOW + 60, "period": "n0"}
+    early = known("stop", LEFT - 600, "waiting")
+    waits = standing(early.replace(state=early.state.replace(**state)), NOW, LONDON)
+    assert (waits.word, waits.next_look) == ("waiting", NOW + 60)
+    state["next_look"] = state["next_look_latest"] = LEFT
+    assert standing(early.replace(state=early.state.replace(**state)), NOW, LONDON).word == "stalled"
+
+
+def test_a_session_that_the_keeper_woke_is_working_until_that_fails_too() -> None:
+    """Between the keeper's wake and the turn it opens there is no event; if none comes it is stalled."""
+    woken = NOW - MISSED_LOOK_AFTER
+    row = {"idle_since": LEFT + 100}
+    found = told("notification", LEFT + 100, "waiting", judged=LEFT + 60, row=row, woken_at=woken)
+    assert (found.word, "keeper" in found.text) == ("working", True)
+    found = told("notification", LEFT + 100, "waiting", judged=LEFT + 60, row=row, woken_at=woken - 1)
+    assert (found.word, found.needs_you) == ("stalled", True)
+    failed = {"error": "overloaded", "error_at": LEFT + 100}
+    assert told("stop-failure", LEFT + 100, row=failed, woken_at=woken).word == "working"
+    after = {"next_look": NOW + 60, "next_look_latest": NOW + 60}
+    found = told("stop", NOW - 30, "waiting", woken_at=woken, state=after)
+    assert found.word == "waiting"
 
 
 # --- waiting on the person
@@ -150,7 +174,6 @@ def test_an_open_permission_prompt_waits_on_the_person_with_its_age() -> None:
     assert "38 h" in found.text
 
 
-@pytest.mark.case("BR-104")
 def test_one_sessions_dialog_says_nothing_about_another() -> None:
     """Each standing is told from its own rows only."""
     frozen = told("notification", LEFT, row={"waits_on_person": "permission", "waits_since": LEFT})
@@ -211,7 +234,6 @@ def test_a_limit_that_still_holds_says_until_when() -> None:
     assert (woken.word, "23:58" in woken.text) == ("waiting", True)
 
 
-@pytest.mark.case("A90")
 def test_an_error_that_ended_the_turn_names_its_kind() -> None:
     """A provider's error makes no stop; the session is told as stopped by it, with the kind in words."""
     row = {"error": "overloaded", "error_at": NOW - 600, "chain_started_at": LEFT}
@@ -351,6 +373,7 @@ anything = st.builds(
             "owes": st.none() | st.integers(0, 9),
             "wake_at": moments,
             "kept": st.booleans(),
+            "woken_at": moments,
             "installed_at": st.sampled_from((0, LEFT)),
         },
     ),

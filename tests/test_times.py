@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conftest import LONDON, at
 from stopwarden.cli.times import LONGEST, duration, instants_of, local, parse_until
 from stopwarden.clock import ZoneOf
 from stopwarden.core.bounds import DAY, HOUR, MINUTE
 from stopwarden.core.errors import UsageError
+from tests.conftest import LONDON, at
 
 NOW = at("2026-11-30 23:05")  # a Monday
 

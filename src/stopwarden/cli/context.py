@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
@@ -44,6 +45,8 @@ class Context:
     out: TextIO = field(default_factory=lambda: sys.stdout)
     err: TextIO = field(default_factory=lambda: sys.stderr)
     ask: Callable[[str], str | None] = _ask
+    sleep: Callable[[float], None] = time.sleep
+    system: str = "/"  # where the machine's own proc, sys and run are
 
     def __post_init__(self) -> None:
         if self.zone is None:

@@ -78,6 +78,7 @@ class Known(Record):
     owes: int | None = None  # items it owes now, where that can be told
     wake_at: Instant | None = None  # the next fire of a wake it is known to have, look or not
     kept: bool = False  # a living keeper will wake it
+    woken_at: Instant | None = None  # when a keeper last woke it
     installed_at: Instant = 0  # when the hooks were installed
     name: str = ""
 
@@ -109,6 +110,7 @@ class _Telling:
             or self._not_covered()
             or self._at_a_dialog()
             or self._in_a_turn()
+            or self._just_woken()
             or self._after_an_error()
             or self._at_rest()
         )
@@ -243,6 +245,15 @@ class _Telling:
 
     # --- at rest
 
+    def _just_woken(self) -> Standing | None:
+        woken = self.known.woken_at
+        if woken is None or woken < self.row.last_event_at:
+            return None
+        if self.now <= woken + MISSED_LOOK_AFTER:
+            return self._is("working", f"Woken by the keeper at {self._at(woken)}.", since=woken)
+        text = f"The keeper woke it at {self._at(woken)}, and nothing came."
+        return self._is("stalled", text, TYPE_CONTINUE, needs=True, since=woken)
+
     def _after_an_error(self) -> Standing | None:
         row = self.row
         if not row.error or row.error_at is None:
@@ -269,8 +280,8 @@ class _Telling:
 
     def _at_rest(self) -> Standing:
         verdict = self.verdict
-        if self.row.last_event == "session-start" and self.row.chain_started_at == 0:
-            return self._idle("Open, but it was given no prompt yet")
+        if verdict is None and self.state.next_look is not None:
+            return self._waiting()  # a wait that began before this period
         if verdict is None:
             return self._idle(f"Idle since {self._at(self.row.idle_since or self.row.last_event_at)}")
         if verdict.kind == "waiting":
