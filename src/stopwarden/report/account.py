@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stopwarden.store.port import RecordLine, SessionRow, VerdictRow
 
 # Lines that say something went wrong, with us, the record or the machine.
+_REFUSED = {"refused_permission": "permission", "refused_plan": "plan"}
 _TROUBLES = ("fault", "store_damaged", "payload_damaged", "clock_stepped", "not_covered", "relocated")
 
 
@@ -96,7 +97,7 @@ class Account(Record):
     items: tuple[Story, ...] = ()
     unread: tuple[str, ...] = ()  # lists that could not be read at the end: what they held is not known
     questions: tuple[Parked, ...] = ()
-    refused: tuple[Parked, ...] = ()  # permission prompts
+    refused: tuple[Parked, ...] = ()  # permission prompts and plans, which need no answer
     bounds: tuple[BoundReached, ...] = ()
     failures: tuple[Failure, ...] = ()
     troubles: tuple[Trouble, ...] = ()
@@ -173,8 +174,8 @@ def account(
         sessions=tuple(_session(one, names[one], periods, begin, now, own, judged, known.get(one)) for one in heard),
         items=items,
         unread=unread,
-        questions=tuple(one for one in asked if one.kind != "permission"),
-        refused=tuple(one for one in asked if one.kind == "permission") or _refused_lines(own),
+        questions=tuple(one for one in asked if one.kind == "question"),
+        refused=tuple(one for one in asked if one.kind != "question") or _refused_lines(own),
         bounds=_bounds(own),
         failures=_failures(own, judged),
         troubles=_troubles(own, all_lines, judged),
@@ -242,11 +243,13 @@ def _looks_said_missed(lines: Iterable[RecordLine]) -> list[Instant]:
 
 
 def _refused_lines(lines: Iterable[RecordLine]) -> tuple[Parked, ...]:
-    """Refused permission prompts where only the record's lines are left of them."""
+    """Refused permission prompts and plans where only the record's lines are left of them."""
     return tuple(
-        Parked(at=line.at, session=line.session, period=line.period, kind="permission", digest="", text=line.text)
+        Parked(
+            at=line.at, session=line.session, period=line.period, kind=_REFUSED[line.kind], digest="", text=line.text
+        )
         for line in lines
-        if line.kind == "refused_permission"
+        if line.kind in _REFUSED
     )
 
 

@@ -38,6 +38,7 @@ class LocalTimes:
 
     def __init__(self, zone: Zone, since: Instant, until: Instant, now: Instant | None = None) -> None:
         self.zone, self._near = zone, until if now is None else now
+        self._since, self._until = since, until
         self.changes = tuple(_changes(zone, since, until))
 
     def clock(self, at: Instant) -> str:
@@ -72,6 +73,8 @@ class LocalTimes:
         """What to know about the clocks of this night; nothing in an ordinary one."""
         said = []
         for change in self.changes:
+            if not self._since - abs(change.by) < change.at < self._until + abs(change.by):
+                continue  # no time of this night is shown twice because of it
             before, after = self._hands(change.at - 1, 1), self._hands(change.at)
             if change.by < 0:
                 said.append(f"The clocks went back from {before} to {after}: times shown twice are marked 1st and 2nd.")

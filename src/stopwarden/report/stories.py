@@ -66,6 +66,7 @@ class Story(Record):
     why: str = ""
     waits_on: str = ""
     verified: bool = False
+    looks: int = 0  # handed back after so many wakes without progress
     at_once: int = 0  # ticked together with so many (itself counted) at the stop after a block
     moves: tuple[Move, ...] = ()
 
@@ -107,7 +108,11 @@ def stories(
         story = found.get(key) or Story(
             id=line.item, title=line.text or line.item, outcome="open", session=line.session
         )
-        found[key] = _moved(story, line, bulk, known.get(key))
+        story = _moved(story, line, bulk, known.get(key))
+        if line.kind == "item_handed_back" and story.outcome == "handed_back":
+            allowed = [one.unchanged_looks for one in judged if one.session == line.session and one.at == line.at]
+            story = story.replace(looks=max(allowed, default=0))
+        found[key] = story
     unread = dict.fromkeys(source for view in seen for source in view.unread)
     return tuple(found.values()), tuple(unread)
 

@@ -46,6 +46,7 @@ class Judged(Record):
     look_latest: Instant | None = None
     kept: bool = False  # that look is the keeper's
     tokens: int = 0
+    unchanged_looks: int = 0  # the policy's: after so many wakes without progress an item is handed back
     readable: bool = True
 
 
@@ -110,6 +111,7 @@ def judged(row: VerdictRow) -> Judged:
             look_latest=wake.get("latest"),
             kept=wake.get("id") == "kept",
             tokens=int(whole["world"]["tokens_used"]),
+            unchanged_looks=int(whole["policy"]["unchanged_looks"]),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return known.replace(readable=False)
@@ -296,7 +298,7 @@ class _Walk:
 
     def _clock(self, at: Instant, text: str) -> None:
         """A step forward takes its length out of the state it fell into; the state goes on after it."""
-        step = int(text) if text.lstrip("+-").isascii() and text.lstrip("+-").isdigit() else 0
+        step = clock_step(text)
         if step >= STEP_MIN:
             state, began = self.state, max(self.state.since, at - step)
             self._become(_State(since=began, kind="clock", cause="clock_stepped"))
@@ -335,6 +337,12 @@ class _Walk:
             self.spans[-1] = last.replace(until=span.until)
         else:
             self.spans.append(span)
+
+
+def clock_step(text: str) -> int:
+    """The seconds by which a line says the wall clock was moved ("+10800 s"), 0 where it does not say."""
+    step = text.partition(" ")[0]
+    return int(step) if step[1:].isascii() and step[1:].isdigit() and step[0] in "+-" else 0
 
 
 def _cause_of(error: str) -> str:

@@ -1,0 +1,165 @@
+"""How the facts of a night are said: one sentence for each kind of cause, trouble and question.
+
+Every warning ends with what to do. Times are local readings of the page's zone, names are the
+session's own. May not live here: which facts are shown, and where (see `text`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stopwarden.report.moments import length
+from stopwarden.report.reading import count, plain
+from stopwarden.report.state import BOUNDS, ERRORS, TYPE_CONTINUE
+from stopwarden.report.timeline import clock_step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stopwarden.core.events import Instant
+    from stopwarden.report.account import Account, BoundReached, SessionAccount, Trouble
+    from stopwarden.report.reading import LocalTimes
+    from stopwarden.report.stories import Story
+    from stopwarden.report.timeline import Span
+    from stopwarden.store.port import Parked
+
+CAUSES = {
+    "missed_look": "a look did not come",
+    "limit": "usage limit",
+    "silent": "nothing heard",
+    "permission": "frozen by a permission prompt",
+    "question": "frozen by a question",
+    "plan_mode": "plan mode",
+    "not_heard": "never heard of",
+    "not_there": "not open yet",
+    "not_covered": "not covered",
+    "no_turn": "no turn was running",
+    "no_stop_seen": "interrupted, or its end was not seen",
+    "bound": "sent on as often as is allowed",
+    "ended": "closed",
+    "cancelled": "you cancelled it",
+    "waits_for_you": "all that was left waits for you",
+    "our_fault": "Stopwarden failed and let it stop",
+    "off": "switched off",
+    "observe": "only observed",
+    "not_away": "not away for it",
+}
+
+
+class Phrases:
+    """Says the facts of one account."""
+
+    def __init__(self, account: Account, times: LocalTimes, names: Mapping[str, str]) -> None:
+        self.account, self.times, self.names = account, times, names
+
+    def question(self, parked: Parked) -> list[str]:
+        """A question the agent asked, what it chose meanwhile, and how to answer."""
+        asked = f"asked {self.times.clock(parked.at)}" + (f", {parked.times} times" if parked.times > 1 else "")
+        chosen = f" · chosen meanwhile: {plain(parked.chosen, 80)}" if parked.chosen else ""
+        lines = [f'"{plain(parked.text, 120)}"  {asked}{chosen}']
+        if parked.options:
+            lines.append("  " + " / ".join(plain(option, 40) for option in parked.options[:6]))
+        return [*lines, f"  stopwarden answer {parked.id} TEXT"]
+
+    def needs_you(self, one: SessionAccount) -> list[str]:
+        """What keeps this session from going on at the end, where that is the person's to mend."""
+        last, name = one.now, self.names[one.id]
+        if last is None or (last.until < self.account.until):
+            return []
+        since = self.times.clock(last.since)
+        if last.cause in ("permission", "question"):
+            return [f"{name}: {CAUSES[last.cause]} since {since}. Answer it in that session."]
+        if last.cause == "plan_mode":
+            return [f"{name}: held in plan mode since {since}. Approve the plan there, or leave plan mode."]
+        if last.cause == "limit" and last.resets_at is not None and last.resets_at <= self.account.until:
+            passed = self.times.clock(last.resets_at)
+            return [f"{name}: the usage limit passed at {passed}, but the session did not resume. {TYPE_CONTINUE}."]
+        if last.cause in ("limit", "api_error"):
+            return [f"{name}: {self.cause(last)}. {ERRORS.get(_error(last), ('', ''))[1] or TYPE_CONTINUE}."]
+        if last.cause in ("missed_look", "silent") and self.account.running:
+            return [f"{name}: {self.cause(last)}. Look at it."]
+        if last.cause == "bound":
+            return [f"{name}: stopped at {since}, {self.bound(one.id)}. {TYPE_CONTINUE}."]
+        return []
+
+    def trouble(self, trouble: Trouble) -> str:
+        """What went wrong with us, the record or the machine, and what to do or to believe."""
+        at, what = self.times.clock(trouble.at), plain(trouble.text, 160)
+        name = self.names.get(trouble.session, "")
+        times = f" ({trouble.times} times)" if trouble.times > 1 and trouble.kind != "record_gap" else ""
+        if trouble.kind == "fault":
+            return f"{at} Stopwarden itself failed{times}: {what}. Run: stopwarden doctor"
+        if trouble.kind == "store_damaged":
+            where = f": {what}" if what else ""
+            return f"{at} The database could not be read and was set aside{where}. What it held is not in this report."
+        if trouble.kind == "payload_damaged":
+            return f"{at} {name}: what the agent program reported could not be read whole{times}."
+        if trouble.kind == "clock_stepped":
+            return f"{at} The clock was set{_step(trouble.text)}: times around it are not exact."
+        if trouble.kind == "not_covered":
+            return f"{name} was not covered: {what or 'its hook was never seen'}."
+        if trouble.kind == "relocated":
+            return f"{at} {name} moved to another folder: {what}"
+        if trouble.kind == "verdict_unreadable":
+            return f"{at} {name}: the record of stop {what} cannot be read; it is counted, not explained."
+        until = self.times.clock(int(trouble.text))
+        gone = count(trouble.times, "line of the record is gone", "lines of the record are gone")
+        return f"{gone} between {at} and {until}: what happened then is not known."
+
+    def not_done_why(self, story: Story) -> str:
+        """Why an item of tonight is not done."""
+        when, why = self.when(story.at), f": {plain(story.why, 100)}" if story.why else ""
+        if story.outcome == "handed_back":
+            looks = count(story.looks, "wake") if story.looks else "several wakes"
+            return f"handed back to you{when} after {looks} without progress"
+        if story.outcome == "parked":
+            return f"waits for {'something external' if story.waits_on == 'external' else 'another session'}{why}"
+        if story.outcome in ("removed", "dropped"):
+            return f"{'taken off the list' if story.outcome == 'removed' else 'dropped'} by the agent{when}{why}"
+        return f"begun{when}, not finished" if story.outcome == "doing" else "not begun"
+
+    def when(self, at: Instant | None) -> str:
+        """ " 02:11" to follow a verb, "" where the record does not say."""
+        return "" if at is None else f" {self.times.clock(at)}"
+
+    def cause(self, span: Span) -> str:
+        """Why a stretch of time was no work, and when."""
+        ongoing = span.until >= self.account.until and self.account.running
+        when = f"since {self.times.clock(span.since)}" if ongoing else self.times.span(span.since, span.until)
+        return f"{self.why(span)} {when}"
+
+    def why(self, span: Span) -> str:
+        """Why a stretch of time was no work."""
+        if span.cause == "missed_look" and span.look is not None:
+            return f"the look of {self.times.clock(span.look)} did not come,"
+        if span.cause == "api_error":
+            return ERRORS.get(_error(span), ("an error of the provider", ""))[0]
+        if span.cause == "ended" and span.detail and span.detail != "other":
+            return f"closed: {plain(span.detail, 30)}"
+        return CAUSES.get(span.cause, span.cause.replace("_", " "))
+
+    def bound(self, session: str) -> str:
+        """The bound that a session reached last, in words."""
+        reached = [bound for bound in self.account.bounds if bound.session == session]
+        return bound_words(reached[-1]) if reached else "sent on as often as is allowed"
+
+
+def proof(story: Story) -> str:
+    """Whether anything but the agent's own tick says that an item is done."""
+    return "verified" if story.verified else "ticked, not verified"
+
+
+def _error(span: Span) -> str:
+    return span.detail.partition(";")[0].strip()
+
+
+def bound_words(bound: BoundReached) -> str:
+    """A bound in words."""
+    return BOUNDS.get(bound.bound, "sent on as often as is allowed").replace(
+        "{blocks} times in a row it was", "again and again it was"
+    )
+
+
+def _step(text: str) -> str:
+    step = clock_step(text)
+    return f" {'forward' if step > 0 else 'back'} by {length(abs(step))}" if step else ""
