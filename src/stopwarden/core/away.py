@@ -110,7 +110,7 @@ def _judge_wakes(stop: Stop, world: World, policy: Policy) -> _Look:
         deadline=deadline,
         chosen=chosen,
         rejected=tuple(finding for finding in findings if not finding.qualifies) + unread,
-        overdue=leases.overdue(world.reservations, world.copy, stop.at),
+        overdue=leases.overdue(world.reservations, world.copy, stop.at, policy),
     )
 
 

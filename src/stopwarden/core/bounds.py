@@ -82,7 +82,7 @@ def policy_from(settings: Mapping[str, object]) -> Policy:
     checked: dict[str, object] = {}
     for name, value in settings.items():
         if name in CHOICES:
-            if value not in CHOICES[name] or isinstance(value, int) != isinstance(CHOICES[name][0], int):
+            if value not in CHOICES[name] or type(value) is not type(CHOICES[name][0]):
                 allowed = " or ".join(repr(choice) for choice in CHOICES[name])
                 raise SettingError(f"{name} = {value!r} is not allowed", do=f"Use {allowed}")
         elif name in RANGES:

@@ -142,8 +142,23 @@ def interval(
 
     The latest is None as soon as one dialect gives no fire; the earliest only if all give none.
     """
-    fires = [next_fire(schedule, after, zone, dialect) for dialect in dialects]
+    fires: list[Instant | None] = []
+    for dialect in dialects:
+        fire = next_fire(schedule, after, zone, dialect)
+        fires.append(fire)
+        if fire is not None and agree(schedule, after, fire, zone):
+            return fire, fire
     return min((fire for fire in fires if fire is not None), default=None), _latest(fires)
+
+
+def agree(schedule: Schedule, start: Instant, end: Instant, zone: Zone) -> bool:
+    """Whether all dialects are known to give the same fires from `start` to a day after `end`.
+
+    So it is for a schedule with one reading while no clock changes, which can be told for a few days.
+    """
+    if len(schedule.readings) > 1 or end - start > _WEEK - 3 * DAY:
+        return False
+    return zone.offset(start - DAY) == zone.offset(end + 2 * DAY)
 
 
 def _latest(fires: list[Instant | None]) -> Instant | None:
@@ -297,7 +312,7 @@ def _change(zone: Zone, low: Instant, high: Instant) -> Instant:
 def _next_local(reading: Reading, start: int, last: int) -> int | None:
     """The first matching local time from `start` on, both in seconds since 1970-01-01 local; None past `last`."""
     number, moment = divmod(-(-start // MINUTE), _MINUTES_A_DAY)
-    year, month, day = _date(number)
+    year, month, day = date_of(number)
     first = number - day + 1  # the day number of the month's first day
     weekdays = reading.weekdays * _SIX_WEEKS
     while first * DAY <= last:
@@ -341,7 +356,7 @@ def _is_leap(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
-def _date(number: int) -> tuple[int, int, int]:
+def date_of(number: int) -> tuple[int, int, int]:
     """Year, month and day of a day number counted from 1970-01-01 (Howard Hinnant's civil_from_days)."""
     era, of_era = divmod(number + 719_468, 146_097)
     year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365

@@ -66,6 +66,10 @@ class StoreUnwritableError(StopwardenError):
     """The database cannot be written (full or read-only disk); nothing was written."""
 
 
+class StoreNewerError(StopwardenError):
+    """The database was written by a newer Stopwarden; nothing in it was read or changed."""
+
+
 class StaleVerdictError(StopwardenError):
     """The verdict was reached on a state that has changed since; judge again."""
 

@@ -112,7 +112,7 @@ def left(event: Event, noted: Noted) -> None:
 
 
 def own_list(event: Event, store: Store, noted: Noted, period: AwayPeriod) -> str:
-    """The path of the session's own list, made at its first event while away if no list was named; "" if it has none."""
+    """The path of the session's own list, made at its first event while away if no list was named, else ""."""
     if period.lists or not noted.row.root:
         return ""
     try:

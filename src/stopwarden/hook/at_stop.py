@@ -6,11 +6,12 @@ import os
 
 from stopwarden import wire
 from stopwarden.core import leases
-from stopwarden.core.bounds import Policy, policy_from
+from stopwarden.core.bounds import HOUR, Policy, policy_from
 from stopwarden.core.events import World
 from stopwarden.core.judge import commit, judge
 from stopwarden.hook import at_event, machine
 from stopwarden.hosts import claude_code
+from stopwarden.hosts.claude_code_facts import digest
 from stopwarden.store import journal
 from stopwarden.store.port import RecordLine, SeenWake, VerdictRow
 from stopwarden.work import gather
@@ -122,14 +123,14 @@ def _remember_wakes(store: Store, stop: Stop, event: Event) -> None:
                     schedule=wake.schedule[:200],
                     kind="recurring" if wake.kind == "recurring" else "one_shot",
                     first_seen=before.first_seen if before and before.gone_at is None else event.now,
-                    prompt_digest=claude_code.digest(prompt) if isinstance(prompt, str) else "",
+                    prompt_digest=digest(prompt) if isinstance(prompt, str) else "",
                     gone_at=None,
                 )
             )
-    for wake in known.values():
-        over = wake.kind == "self_paced" and wake.fires_at is not None and wake.fires_at < event.now - 3600
-        if wake.gone_at is None and wake.id not in listed and (wake.kind != "self_paced" or over):
-            store.save_wake(wake.replace(gone_at=event.now))
+    for seen in known.values():
+        over = seen.kind == "self_paced" and seen.fires_at is not None and seen.fires_at < event.now - HOUR
+        if seen.gone_at is None and seen.id not in listed and (seen.kind != "self_paced" or over):
+            store.save_wake(seen.replace(gone_at=event.now))
 
 
 def _store(

@@ -53,10 +53,8 @@ def at_stop(state_dir: str, session: str, cwd: str, now: float, what: str) -> Fa
     if not away_holds(state_dir, session, cwd, now):
         return Fault(False, f"Stopwarden could not judge this stop ({what}). It was allowed: you are not away.")
     if in_a_row(state_dir, session) >= FAULTS_IN_A_ROW:
-        return Fault(
-            False,
-            f"Stopwarden failed {FAULTS_IN_A_ROW} times in a row ({what}) and let the session stop. Run: stopwarden doctor",
-        )
+        notice = f"Stopwarden failed {FAULTS_IN_A_ROW} times in a row ({what}) and let the session stop."
+        return Fault(False, f"{notice} Run: stopwarden doctor")
     if not count(state_dir, session, now, what):
         return Fault(False, f"Stopwarden failed ({what}) and could not even count it, so it let the session stop.")
     return Fault(
@@ -82,9 +80,8 @@ def count(state_dir: str, session: str, now: float, what: str) -> bool:
 
 
 def all_is_well(state_dir: str, session: str, now: float) -> None:
-    """After a judged stop: the row of faults ends, if there was one."""
-    if in_a_row(state_dir, session):
-        _append(state_dir, f"{int(now)} {_word(session)} judged\n")
+    """After a judged stop: the row of faults ends."""
+    _append(state_dir, f"{int(now)} {_word(session)} judged\n")
 
 
 def _word(session: str) -> str:

@@ -47,8 +47,8 @@ class Due(Record):
     kind: str = ""  # "kept_look" or "error"
 
 
-def due(row: SessionRow, state: SessionState, kept: Instant | None, block_stands: bool) -> Due:
-    """When a session in this condition is to be woken. `kept` is the look this keeper itself stands for."""
+def due(row: SessionRow, state: SessionState, block_stands: bool) -> Due:
+    """When a session in this condition is to be woken."""
     if row.ended_at is not None:
         return Due()
     if row.error and row.error_at is not None:
@@ -57,9 +57,7 @@ def due(row: SessionRow, state: SessionState, kept: Instant | None, block_stands
         return Due(at=max(row.error_at + wait, resets + RESET_MARGIN if resets else 0), kind="error")
     if block_stands:
         return Due()
-    if state.next_look_latest is not None:
-        return Due(at=state.next_look_latest, kind="kept_look")
-    return Due(at=kept, kind="kept_look") if kept is not None and state.next_look is not None else Due()
+    return Due(at=state.next_look_latest, kind="kept_look") if state.next_look_latest is not None else Due()
 
 
 def keep(
@@ -134,7 +132,7 @@ def _asked(session: str, state_dir: str, generation: int, now: Instant) -> str |
             if not policy.keeper or at_stop.mode_of(store, session) != "on" or row.ended_at is not None:
                 return None
             state = store.state(session)
-            when = due(row, state, None, _block_stands(store, row))
+            when = due(row, state, _block_stands(store, row))
             if when.at is None or now < when.at:
                 return ""
             return _woken(store, row, state, period, policy, keeper, when, now)

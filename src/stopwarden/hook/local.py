@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import _thread
 import os
-import sys
 import time
 
 from stopwarden.clock import SystemZone
@@ -80,29 +79,27 @@ def answer(name: str, raw: bytes, state_dir: str, at: float) -> None:
     out = _Answer()
     finished = _thread.allocate_lock()
     finished.acquire()
-    event: Event | None = None
-    try:
-        event = Event(name, raw, state_dir, at)
-        watched: Event = event
+    event = Event(name, raw, state_dir, at)
+
+    def watch() -> None:
         seconds = STOP_DEADLINE if name == "stop" else EVENT_DEADLINE
+        if not finished.acquire(timeout=seconds):
+            out.give(at_fault(event, DeadlineError(f"no answer within {seconds} seconds")))
+            os._exit(0)
 
-        def watch() -> None:
-            if not finished.acquire(timeout=seconds):
-                out.give(_at_fault(watched, DeadlineError(f"no answer within {seconds} seconds")))
-                os._exit(0)
+    if name != "keep":
+        _thread.start_new_thread(watch, ())
+    text = reply(event)
+    finished.release()
+    out.give(text)
 
-        if name != "keep":
-            _thread.start_new_thread(watch, ())
-        text = _answered(event)
-        finished.release()
-        out.give(text)
+
+def reply(event: Event) -> str:
+    """The answer to an event, everything it changed being on disk; a fault of ours is answered too. Never raises."""
+    try:
+        return _answered(event)
     except BaseException as failed:
-        try:
-            out.give(_at_fault(event, failed) if event else "")
-        except BaseException as again:
-            _complain(f"{again!r} while answering {failed!r}")
-    finally:
-        sys.stderr.flush()
+        return at_fault(event, failed)
 
 
 def _answered(event: Event) -> str:
@@ -122,13 +119,16 @@ def _answered(event: Event) -> str:
             noted.take(event.told)
             _odd(event, noted)
             text = _asked(event, store, noted)
+            failed = fault.in_a_row(event.state_dir, event.session) if event.name == "stop" else 0
+            if failed:
+                noted.line(event.now, "fault", f"{failed} stops before this one could not be judged or recorded")
             noted.save()
             after = store.open_periods()
         if len(after) != len(before):
             follow_marker(store, event.state_dir)
     finally:
         store.close()
-    if event.name == "stop":
+    if failed:
         fault.all_is_well(event.state_dir, event.session, event.at)
     return text
 
@@ -189,21 +189,21 @@ def _odd(event: Event, noted: Noted) -> None:
     noted.row = noted.row.replace(wall_minus_boot=drift, boot=machine.boot_id())
 
 
-def _at_fault(event: Event | None, failed: BaseException) -> str:
-    """The answer when we could not do our work."""
+def at_fault(event: Event, failed: BaseException) -> str:
+    """The answer when we could not do our work. Never raises."""
     what = str(failed) if isinstance(failed, StopwardenError) else f"{type(failed).__name__}: {failed}"
     what = what.rstrip(".")
     _complain(what)
-    if event is None:
-        return ""
-    if event.name == "stop":
-        told = fault.at_stop(event.state_dir, event.session, event.cwd, event.at, what)
-        return claude_code.block_answer(told.text) if told.block else claude_code.notice_answer(told.text)
-    if event.name in ("pre-tool", "permission") and fault.away_holds(
-        event.state_dir, event.session, event.cwd, event.at
-    ):
-        text = words.refused_permission() if event.name == "permission" else words.refused_question()
-        return claude_code.refusal_answer(event.name, text)
+    try:
+        if event.name == "stop":
+            told = fault.at_stop(event.state_dir, event.session, event.cwd, event.at, what)
+            return claude_code.block_answer(told.text) if told.block else claude_code.notice_answer(told.text)
+        asked = event.name in ("pre-tool", "permission")
+        if asked and fault.away_holds(event.state_dir, event.session, event.cwd, event.at):
+            text = words.refused_permission() if event.name == "permission" else words.refused_question()
+            return claude_code.refusal_answer(event.name, text)
+    except BaseException as again:
+        _complain(f"{type(again).__name__}: {again}, while answering that")
     return ""
 
 

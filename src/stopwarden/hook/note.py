@@ -162,8 +162,8 @@ class Noted:
         if kind == "idle_prompt":
             self.row = self.row.replace(idle_since=self.row.idle_since or at)
             self.line(at, "idle")
-        elif kind in ("permission_prompt", "elicitation_dialog"):
-            waits = "permission" if kind == "permission_prompt" else "question"
+        elif kind in ("permission_prompt", "agent_needs_input", "elicitation_dialog"):
+            waits = "question" if kind == "elicitation_dialog" else "permission"
             self.row = self.row.replace(waits_on_person=waits, waits_since=self.row.waits_since or at)
             self.line(at, "waiting_permission", waits)
 

@@ -66,15 +66,33 @@ def main(argv: Sequence[str] | None = None) -> None:
     if event == "subagent-stop":
         posix._exit(0)  # a child's stop is never continued by its parent's work
     if _armed(place) and event != "post-tool":
-        from stopwarden.hook import local
-
-        local.answer(event, raw, place, at)
+        try:
+            from stopwarden.hook import local
+        except BaseException as broken:
+            _answer_broken(event, raw, place, at, broken)
+        else:
+            local.answer(event, raw, place, at)
         posix._exit(0)
     try:
         _spool(event, raw, place, at)
     except BaseException as fault:  # the host's turn must not suffer
         _complain(f"{type(fault).__name__}: {fault}")
     posix._exit(0)
+
+
+def _answer_broken(event: str, raw: bytes, place: str, at: float, broken: BaseException) -> None:
+    """Away, and our own program cannot be loaded (a half-done upgrade): a fault like any other."""
+    what = f"Stopwarden itself cannot be loaded: {type(broken).__name__}: {broken}"
+    _complain(what)
+    if event != "stop":
+        return
+    from stopwarden import wire
+    from stopwarden.hook import fault
+
+    told = fact(event, read_payload(raw, PAYLOAD_MAX)[0], env, at)
+    found = fault.at_stop(place, told["s"], str(told.get("cwd", "")), at, what)
+    answer = {"decision": "block", "reason": found.text} if found.block else {"systemMessage": found.text}
+    posix.write(1, (wire.dumps(answer) + "\n").encode())
 
 
 def _spool(event: str, raw: bytes, place: str, at: float) -> None:

@@ -1,0 +1,53 @@
+# Two commands are all a new machine needs: `make demo` and `make test`. Each sets itself up.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+REAL_HOST := .cache/real-host
+CLAUDE_VERSION := 2.1.332
+CLAUDE := $(CURDIR)/$(REAL_HOST)/node_modules/@anthropic-ai/claude-code-$(shell uname -s | tr A-Z a-z)-$(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')/claude
+
+.PHONY: demo test quick slow real-host check bench cases wheel pins clean
+
+demo: $(VENV)/run.ready  ## a whole night in a minute, on a virtual clock; needs no agent program
+	@$(BIN)/python -m stopwarden demo
+
+test: check quick slow real-host  ## everything: style, types, layers, quick tests, slow tests, the real host
+
+quick: $(VENV)/dev.ready
+	$(BIN)/python -m pytest -n 2 -m "not slow and not real_host"
+
+slow: $(VENV)/dev.ready
+	$(BIN)/python -m pytest -n 2 -m "slow and not real_host"
+
+real-host: $(VENV)/dev.ready  ## Claude Code from npm, on a scripted model on loopback, in a terminal
+	@sh tests/real_host/install.sh $(REAL_HOST) $(CLAUDE_VERSION)
+	STOPWARDEN_TEST_CLAUDE=$(CLAUDE) $(BIN)/python -m pytest -m real_host
+
+check: $(VENV)/dev.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/dev.ready  ## ratios against named peers, interleaved in one run
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m bench
+
+cases: $(VENV)/dev.ready  ## writes docs/cases.md from the tests' docstrings
+	$(BIN)/python -m tests.cases_page
+
+wheel: $(VENV)/dev.ready
+	$(BIN)/python -m pip wheel --no-deps --no-build-isolation -q -w dist .
+
+pins: $(VENV)/dev.ready  ## renews the pinned requirement files
+	for part in run dev; do uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-annotate requirements/$$part.in -o requirements/$$part.txt; done
+
+$(VENV)/run.ready: requirements/run.txt pyproject.toml
+	@sh requirements/setup.sh "$(PYTHON)" $(VENV) run && touch $@
+
+$(VENV)/dev.ready: requirements/dev.txt pyproject.toml
+	@sh requirements/setup.sh "$(PYTHON)" $(VENV) dev && touch $@ $(VENV)/run.ready
+
+clean:
+	rm -rf $(VENV) .cache build dist

@@ -1,0 +1,1 @@
+"""Builders that let a test say only what it is about."""

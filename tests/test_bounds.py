@@ -1,0 +1,220 @@
+"""Every row of blocks has an end that is recorded; nothing but progress or an allowed stop begins a new row."""
+
+from __future__ import annotations
+
+import pytest
+
+from stopwarden.core.bounds import Policy, policy_from
+from stopwarden.core.errors import SettingError
+from tests.conftest import at
+from tests.support.stops import AWAY, SOON, Night, items, one_shot
+
+RECORD = "stopped_with_work_owed"
+
+
+@pytest.mark.case("A81", "A86", "BR-016")
+def test_the_eighth_block_is_still_a_block_and_recorded_the_ninth_stop_is_allowed() -> None:
+    """Eight text-only blocks in a row: the eighth records the stop once, the next is allowed with no second line."""
+    night = Night(*items("A"))
+    verdicts = [night.stop() for _ in range(8)]
+    assert all(verdict.block for verdict in verdicts)
+    assert [verdict.counters.blocks_without_tools for verdict in verdicts] == list(range(1, 9))
+    assert night.lines.count(RECORD) == 1
+    ninth = night.stop()
+    assert (ninth.block, ninth.kind, ninth.rule) == (False, "bound_reached", "away.bound_reached")
+    assert night.lines.count(RECORD) == 1
+    assert night.state.bound == "blocks_without_tools"
+
+
+@pytest.mark.case("A82", "A83", "BR-004")
+@pytest.mark.parametrize(("cap", "recorded_at"), [(3, 3), (1, 1), (None, 8), (0, 40)])
+def test_the_hosts_cap_is_the_bound_and_zero_leaves_the_larger_one(cap: int | None, recorded_at: int) -> None:
+    """Cap 3 records at the third block; none said is 8; switched off, only the larger bound of 40 serves."""
+    night = Night(*items("A"), policy=Policy(blocks_an_hour=1000))
+    for block in range(1, recorded_at + 1):
+        assert night.stop(host_cap=cap).block
+        assert night.lines.count(RECORD) == (block == recorded_at)
+    assert night.stop(host_cap=cap).kind == "bound_reached"
+
+
+@pytest.mark.case("A85")
+def test_an_allowed_stop_begins_the_row_anew() -> None:
+    """Blocked seven times, then waiting once: the next seven blocks reach no bound."""
+    night = Night(*items("A"))
+    for _ in range(7):
+        night.stop()
+    assert night.stop(SOON).kind == "waiting"
+    for _ in range(7):
+        assert night.stop().block
+    assert RECORD not in night.lines
+
+
+@pytest.mark.case("A87")
+def test_any_later_event_marks_a_stopped_session_as_resumed() -> None:
+    """The record of a stop is provisional: a tool or a prompt after it says resumed, once."""
+    for later in (Night.tool, Night.prompt):
+        night = Night(*items("A"))
+        for _ in range(9):
+            night.stop()
+        later(night)
+        later(night)
+        assert night.lines.count("resumed") == 1
+        assert night.state.bound == ""
+
+
+@pytest.mark.case("A88")
+def test_a_bound_with_nothing_owed_has_a_word_of_its_own() -> None:
+    """Stopped without a next look is not stopped with work owed."""
+    night = Night()
+    for _ in range(8):
+        night.stop()
+    assert "stopped_without_next_look" in night.lines
+    assert RECORD not in night.lines
+
+
+@pytest.mark.case("A89")
+def test_tool_use_begins_the_hosts_count_anew_but_not_ours() -> None:
+    """With a tool between blocks the host's kind of count stays at one; the plain count goes on to its own bound."""
+    night = Night(*items("A"), policy=Policy(blocks_an_hour=1000))
+    for block in range(1, 41):
+        verdict = night.tool().stop()
+        assert verdict.block
+        assert (verdict.counters.blocks_without_tools, verdict.counters.blocks) == (1, block)
+    assert night.lines.count(RECORD) == 1
+    assert night.state.bound == "blocks_without_progress"
+    assert night.stop().kind == "bound_reached"
+
+
+def test_thirty_items_finished_in_a_night_are_thirty_blocks_and_no_bound() -> None:
+    """Each finished item is progress and buys another push; no row grows."""
+    names = [f"i{number}" for number in range(31)]
+    night = Night(*items(*names))
+    for number in range(30):
+        states = dict.fromkeys(names[:number], "done")
+        night.owes(*items(*names[number:], **states))
+        verdict = night.tool().stop()
+        assert verdict.block
+        assert verdict.counters.blocks == 1
+        night.now += 600
+    assert RECORD not in night.lines
+
+
+@pytest.mark.case("BR-116", "BR-099")
+def test_only_first_reached_states_are_progress() -> None:
+    """Adding items, going back and forth between states, and an item done before the night are no progress."""
+    night = Night(*items("A", "B"))
+    night.stop()
+    assert night.owes(*items("A", "B", "C")).stop().counters.blocks == 2
+    assert night.owes(*items("B", "C", A="doing")).stop().counters.blocks == 1
+    assert night.owes(*items("A", "B", "C")).stop().counters.blocks == 2
+    assert night.owes(*items("B", "C", A="doing")).stop().counters.blocks == 3
+    assert night.owes(*items("B", "C", A="done")).stop().counters.blocks == 1
+    assert night.owes(*items("B", "C", A="open")).stop().counters.blocks == 2
+    assert night.owes(*items("B", "C", A="done")).stop().counters.blocks == 3
+    from stopwarden.core.events import Item
+
+    old = Item(id="O", title="old", state="done", before="done")
+    assert night.owes(*items("B", "C", A="done"), old).stop().counters.blocks == 4
+
+
+@pytest.mark.case("BR-113", "BR-114")
+def test_thirty_blocks_an_hour_are_the_ceiling_whatever_moves() -> None:
+    """The thirtieth block within an hour is recorded and the next stop allowed; an hour later blocks come again."""
+    names = [f"i{number}" for number in range(40)]
+    night = Night(*items(*names))
+    for number in range(30):
+        night.owes(*items(*names[number:], **dict.fromkeys(names[:number], "done")))
+        assert night.stop().block
+    assert night.state.bound == "blocks_an_hour"
+    assert night.stop().kind == "bound_reached"
+    night.now += 3600
+    assert night.prompt("wake").stop().block
+
+
+def test_a_whole_period_has_a_ceiling_too() -> None:
+    """The ceiling of a period counts every block of it, and stays reached."""
+    night = Night(*items("A"), policy=Policy(blocks_a_period=5))
+    for _ in range(5):
+        assert night.tool().stop().block
+    assert night.state.bound == "blocks_a_period"
+    night.now += 7200
+    assert night.tool().stop().kind == "bound_reached"
+    assert night.tool().stop().kind == "bound_reached"
+
+
+@pytest.mark.parametrize(
+    ("policy", "world"), [(Policy(wall_time=60), {}), (Policy(tokens=1000), {"tokens_used": 1000})]
+)
+def test_wall_time_and_tokens_end_it_where_they_are_set(policy: Policy, world: dict[str, int]) -> None:
+    """Off by default; set, the first block past them records, and the next stop is allowed."""
+    night = Night(*items("A"), policy=policy, **world)
+    assert night.stop().block
+    assert night.lines.count(RECORD) == 1
+    assert night.stop().kind == "bound_reached"
+    assert Night(*items("A"), **world).tool().stop().counters.blocks == 1
+
+
+@pytest.mark.case("BR-028")
+def test_a_finished_list_counts_before_any_bound() -> None:
+    """Whoever has a wake and nothing owed waits, however many blocks came before."""
+    night = Night(*items("A"))
+    for _ in range(8):
+        night.stop()
+    night.owes(*items(A="done"))
+    assert night.stop(SOON).kind == "waiting"
+
+
+def test_past_a_bound_a_living_keeper_turns_the_stop_into_a_wait() -> None:
+    """A kept look qualifies like any wake; past a bound the session waits with it instead of stopping."""
+    night = Night(*items("A"), policy=Policy(keeper=True))
+    for _ in range(8):
+        night.stop()
+    night.owes(*items("A", "B"))
+    night.world = night.world.replace(kept_look=night.now + 1800)
+    verdict = night.stop()
+    assert (verdict.block, verdict.kind, verdict.rule) == (False, "waiting", "away.bound_kept_look")
+    assert night.state.next_look == verdict.at + 1800
+
+
+def test_from_the_third_block_on_the_reason_gives_the_exact_call() -> None:
+    """The first two blocks name the item; the third adds a call that would qualify."""
+    night = Night(*items("A"))
+    reasons = [night.stop().reason for _ in range(3)]
+    assert ["This call would do" in reason for reason in reasons] == [False, False, True]
+    assert "CronCreate" in reasons[2]
+
+
+@pytest.mark.case("A109", "BR-063", "BR-103")
+def test_a_look_that_did_not_happen_is_recorded_once_at_the_next_event() -> None:
+    """Ten minutes past the latest time of the look without a sign of life: missed, said once."""
+    night = Night()
+    night.stop((one_shot("21:30"),))
+    night.at("2026-11-30 21:41").prompt("wake")
+    assert night.lines.count("missed_look") == 1
+    night.prompt("wake").tool()
+    assert night.lines.count("missed_look") == 1
+    on_time = Night()
+    on_time.stop((one_shot("21:30"),))
+    on_time.at("2026-11-30 21:39").prompt("wake").at("2026-11-30 23:00").tool()
+    assert "missed_look" not in on_time.lines
+
+
+@pytest.mark.case("A58")
+def test_settings_outside_their_range_are_refused_by_name() -> None:
+    """A negative skew, a bound of a wrong type or an unknown name: an error that says what would be right."""
+    assert policy_from({"skew": 0, "blocks_an_hour": 5}) == Policy(skew=0, blocks_an_hour=5)
+    assert policy_from({"blocks_without_tools": None}).blocks_without_tools is None
+    for wrong in ({"skew": -1}, {"skew": 1.5}, {"skew": True}, {"keeper": 1}, {"wake_evidence": "maybe"}, {"no": 1}):
+        with pytest.raises(SettingError) as said:
+            policy_from(wrong)
+        assert next(iter(wrong)) in str(said.value)
+
+
+def test_reset_of_the_hour_does_not_forget_the_period() -> None:
+    """Both ceilings are counted from the same blocks."""
+    night = Night(*items("A"))
+    night.tool().stop()
+    night.now += 4000
+    counters = night.tool().stop().counters
+    assert (counters.blocks_this_hour, counters.period_blocks) == (1, 2)
+    assert AWAY.until == at("2026-12-01 07:30")
