@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Iterator
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -21,7 +20,7 @@ def at(text: str, zone: str = "Europe/London", fold: int = 0) -> int:
 
 
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test has a home, state and configuration of its own, and no agent's environment."""
     for name in [n for n in os.environ if n.startswith(("CLAUDE", "XDG_", "STOPWARDEN", "AI_AGENT", "ANTHROPIC"))]:
         monkeypatch.delenv(name)
@@ -29,4 +28,3 @@ def _own_home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TZ", "Europe/London")
-    yield
