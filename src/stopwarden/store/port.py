@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
-    from typing import Protocol
 
     from stopwarden.core.events import Instant
 
@@ -129,46 +128,74 @@ class Store:
     if TYPE_CHECKING:
 
         def transaction(self) -> AbstractContextManager[None]:
-            """Everything inside happens whole or not at all; takes the write lock at once."""
+            """Everything inside happens whole or not at all; takes the write lock at once.
 
-        def close(self) -> None: ...
+            A transaction inside another is whole or not at all by itself (its failure may be
+            caught and the outer one goes on), and durable with the outermost.
+            """
 
-        # away periods
-        def add_period(self, period: AwayPeriod, policy_json: str) -> None: ...
+        @property
+        def in_transaction(self) -> bool: ...
+
+        def close(self) -> None:
+            """Undoes what is open and lets go; every later use raises StoreUnwritableError."""
+
+        # away periods; listed by `since`, then id
+        def add_period(self, period: AwayPeriod, policy_json: str) -> None:
+            """Raises StoreUnwritableError if there is a period of this id, open or ended."""
+
         def end_period(self, period_id: str, at: Instant, why: str) -> bool:
             """True if it was open and is ended now; ending twice changes nothing."""
 
         def open_periods(self) -> list[AwayPeriod]: ...
-        def periods(self, since: Instant = 0) -> list[AwayPeriod]: ...
-        def period_policy(self, period_id: str) -> str: ...
+        def periods(self, since: Instant = 0) -> list[AwayPeriod]:
+            """Those that are open, or ended at `since` or later."""
 
-        # sessions
+        def period_policy(self, period_id: str) -> str:
+            """The JSON it was added with; "" for an unknown period."""
+
+        # sessions; a row is touched by its own id alone
         def session(self, session_id: str) -> SessionRow | None: ...
         def save_session(self, row: SessionRow) -> None: ...
-        def sessions(self, since: Instant = 0) -> list[SessionRow]: ...
-        def state(self, session_id: str) -> SessionState: ...
+        def sessions(self, since: Instant = 0) -> list[SessionRow]:
+            """Those heard of at `since` or later, by first event, then id."""
+
+        def state(self, session_id: str) -> SessionState:
+            """At revision 0 and empty if none was stored."""
+
         def save_state(self, state: SessionState, *, expected_revision: int) -> None:
             """Stores it with revision expected + 1. Raises StaleVerdictError if another came first."""
 
-        # wakes
+        # wakes; listed by first sight, then id
         def wakes(self, session_id: str) -> list[SeenWake]: ...
         def save_wake(self, wake: SeenWake) -> None: ...
 
-        # the append-only account
-        def append(self, lines: Iterable[RecordLine]) -> None: ...
-        def lines(self, *, period: str | None = None, since: Instant = 0, until: Instant | None = None) -> list[RecordLine]: ...
+        # the append-only account, in the order of appending; `since` and `until` are both included
+        def append(self, lines: Iterable[RecordLine]) -> None:
+            """All of them or none; whatever `seq` they carry, the store gives its own."""
+
+        def lines(
+            self, *, period: str | None = None, since: Instant = 0, until: Instant | None = None
+        ) -> list[RecordLine]: ...
         def append_verdict(self, row: VerdictRow) -> int:
             """Its id. A nonce already stored for that session returns the stored verdict's id."""
 
         def verdict(self, verdict_id: int) -> VerdictRow | None: ...
-        def verdicts(self, *, period: str | None = None, since: Instant = 0, until: Instant | None = None) -> list[VerdictRow]: ...
+        def verdicts(
+            self, *, period: str | None = None, since: Instant = 0, until: Instant | None = None
+        ) -> list[VerdictRow]: ...
 
-        # parked questions
-        def park(self, parked: Parked) -> int: ...
-        def parked(self, *, open_only: bool = False, session: str | None = None) -> list[Parked]: ...
-        def save_parked(self, parked: Parked) -> None: ...
+        # parked questions, in the order of parking
+        def park(self, parked: Parked) -> int:
+            """Its id. Asked again by that session in that period (same digest), it is counted and its id returned."""
 
-        # what a list looked like when last read (identity of items across edits), by source
+        def parked(self, *, open_only: bool = False, session: str | None = None) -> list[Parked]:
+            """`open_only`: those not answered."""
+
+        def save_parked(self, parked: Parked) -> None:
+            """By id. Raises StoreUnwritableError if there is none of that id."""
+
+        # what a list looked like when last read (identity of items across edits), by source; "" if never
         def list_snapshot(self, source: str) -> str: ...
         def save_list_snapshot(self, source: str, body: str) -> None: ...
         def put_snapshot(self, body: str) -> str:
@@ -176,14 +203,15 @@ class Store:
 
         def snapshot(self, digest: str) -> str: ...
 
-        # the host's own todos as tools reported them, by session: the JSON of the last report
+        # the host's own todos as tools reported them, by session: the JSON of the last report, or ""
         def host_todos(self, session_id: str) -> str: ...
         def save_host_todos(self, session_id: str, body: str) -> None: ...
 
-        # host facts and switches
+        # host facts and switches; "" if not stored
         def fact(self, subject: str, name: str) -> str: ...
         def save_fact(self, subject: str, name: str, value: str) -> None: ...
 
         # keepers
         def keeper(self, session_id: str) -> KeeperRow | None: ...
-        def save_keeper(self, row: KeeperRow) -> None: ...
+        def save_keeper(self, row: KeeperRow) -> bool:
+            """False if a keeper of a higher generation is stored: it stays."""
