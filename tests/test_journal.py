@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import LONDON, at
 
 from stopwarden.clock import ZoneOf
 from stopwarden.core.bounds import DAY, Policy
@@ -32,6 +31,7 @@ from stopwarden.core.events import (
 from stopwarden.core.record import Record
 from stopwarden.store import journal
 from stopwarden.wire import loads
+from tests.conftest import LONDON, at
 
 ZONES = ("Europe/London", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Kolkata", "UTC")
 NOW = at("2026-10-24 23:10")
@@ -67,7 +67,7 @@ def many(kind: type[Record], size: int = 4, **fixed: st.SearchStrategy[Any]) -> 
 
 
 words = st.lists(text, max_size=4).map(tuple)
-wakes = many(Wake, first_seen=st.one_of(st.none(), instant))
+wakes = many(Wake, first_seen=st.one_of(st.none(), instant), fires_said_at=st.one_of(st.none(), instant))
 stops = some(
     Stop,
     at=instant,
@@ -175,7 +175,7 @@ def test_a_long_list_is_kept_once_for_all_stops_of_a_night() -> None:
 
 def test_a_verdict_names_the_version_that_judged_it() -> None:
     """The judge's version stands in the record, and an unreadable one has none."""
-    assert journal.judged_by(encoded(NOW, World(zone=LONDON), Snapshots())) == "0.1.0"
+    assert journal.judged_by(encoded(NOW, World(zone=LONDON), Snapshots())) == "0.1.0, rules 1"
     assert [journal.judged_by(body) for body in ("", "[]", "{}", "{")] == ["", "", "", ""]
 
 

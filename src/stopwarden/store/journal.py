@@ -32,6 +32,7 @@ from stopwarden.core.events import (
     WakeFinding,
     World,
 )
+from stopwarden.core.judge import JUDGE
 from stopwarden.core.record import Record
 from stopwarden.wire import dumps, loads
 
@@ -113,6 +114,7 @@ def encode(
         {
             "v": FORMAT,
             "judge": __version__,
+            "rules": JUDGE,
             "stop": packed(stop),
             "session": packed(session),
             "world": {"zone": _zone(stop, world), **packed(world, "zone")},
@@ -167,9 +169,10 @@ def decode(body: str, snapshot: Callable[[str], str]) -> tuple[Stop, SessionStat
 
 
 def judged_by(body: str) -> str:
-    """The version of the judge that a recorded verdict names, "" where that cannot be read."""
+    """The version and the rules that a recorded verdict was judged by ("0.1.0, rules 1"), "" where unreadable."""
     try:
-        return str(loads(body)["judge"])
+        whole = loads(body)
+        return f"{whole['judge']}, rules {whole['rules']}"
     except (ValueError, TypeError, KeyError):
         return ""
 
@@ -192,7 +195,8 @@ def _records(kind: type[Record], table: dict[str, Any]) -> tuple[Record, ...]:
 def _zone(stop: Stop, world: World) -> dict[str, object]:
     """The zone's name and its offsets from the oldest instant a judge looks back to, found by bisection."""
     zone, until = world.zone, stop.at + ZONE_AHEAD
-    seen = [wake.first_seen for wake in stop.wakes or () if wake.first_seen is not None]
+    told = [at for wake in stop.wakes or () for at in (wake.first_seen, wake.fires_said_at)]
+    seen = [at for at in told if at is not None]
     oldest = min([stop.at, *seen, *(reservation.claimed_at for reservation in world.reservations)])
     since = max(oldest, stop.at - ZONE_BEHIND) - 2 * DAY
     before, east = since, zone.offset(since)
