@@ -8,6 +8,8 @@ import pathlib
 import pytest
 
 from stopwarden.core.bounds import Policy
+from stopwarden.hook import machine
+from stopwarden.hook.local import Event, reply
 from tests.conftest import at
 from tests.support.night import SESSION, HookNight, cron
 
@@ -81,17 +83,12 @@ def test_a_night_of_stops_in_the_record_and_the_journal(night: HookNight) -> Non
 
 
 @pytest.mark.case("A25", "BR-086")
-def test_the_same_stop_from_two_registrations_is_counted_once(
-    night: HookNight, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_stop_from_two_registrations_is_counted_once(night: HookNight) -> None:
     """A second hook process of the same stop, started before the first had answered, gives the stored answer."""
-    from stopwarden.hook import machine
-
     night.away()
-    monkeypatch.setattr(machine, "started_ticks", lambda pid=None: int(machine.boot_seconds() * 100) - 3)
-    first = night.send("stop")
-    second = night.send("stop")
-    monkeypatch.setattr(machine, "started_ticks", lambda pid=None: int(machine.boot_seconds() * 100) + 1)
+    began = int(machine.boot_seconds() * 100) - 5
+    raw = json.dumps(night.payload()).encode()
+    first, second = (json.loads(reply(Event("stop", raw, night.state_dir, night.now, began))) for _ in range(2))
     third = night.send("stop")
     assert first == second
     assert third["decision"] == "block"

@@ -16,15 +16,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _constant(name: str) -> float:
-    return float(name.lower().replace("infinity", "inf"))
+def _finite(digits: str) -> float | None:
+    """A number that JSON can hold again; one beyond all bounds is nothing."""
+    number = float(digits)
+    return number if number - number == 0 else None
+
+
+def _constant(_name: str) -> None:
+    """NaN and Infinity are no JSON."""
 
 
 class _Reading:
     strict = False
     object_hook = None
     object_pairs_hook = None
-    parse_float = float
+    parse_float = staticmethod(_finite)
     parse_int = int
     parse_constant = staticmethod(_constant)
     memo: dict[str, str] = {}

@@ -17,7 +17,7 @@ from typing import Any
 from stopwarden import wire
 from stopwarden.core.bounds import Policy
 from stopwarden.core.events import AwayPeriod
-from stopwarden.hook import run
+from stopwarden.hook import machine, run
 from stopwarden.hook.local import Event, reply
 from stopwarden.store import marker, place
 from stopwarden.store.port import Store
@@ -101,7 +101,8 @@ class HookNight:
         raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         text = ""
         if self.armed and event != "post-tool":
-            text = reply(Event(event, raw, self.state_dir, self.now))
+            started = int(machine.boot_seconds() * 100) + 1  # a process of its own, started now
+            text = reply(Event(event, raw, self.state_dir, self.now, started))
         else:
             run._spool(event, raw, self.state_dir, self.now)
         self.now += 10

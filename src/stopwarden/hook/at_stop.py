@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def judged(event: Event, store: Store, noted: Noted) -> str:
     """The answer to a stop. Nothing is stored for a session that no away period covers."""
-    stored = _answered_before(store, noted)
+    stored = _answered_before(event, store, noted)
     if stored is not None:
         return stored
     period = noted.period(event.now)
@@ -39,7 +39,7 @@ def judged(event: Event, store: Store, noted: Noted) -> str:
         at=event.now,
         env=event.env,
         seen=store.wakes(event.session),
-        nonce=f"{machine.boot_id()[:8]}-{machine.started_ticks()}-{os.getpid()}-{event.at}",
+        nonce=f"{machine.boot_id()[:8]}-{event.started}-{os.getpid()}-{event.at}",
         damaged=event.damaged,
     )
     _remember_wakes(store, stop, event)
@@ -86,15 +86,16 @@ def kept_look(store: Store, session: str, copy: str, now: Instant, policy: Polic
     return leases.deadline((), copy, now, policy)
 
 
-def _answered_before(store: Store, noted: Noted) -> str | None:
+def _answered_before(event: Event, store: Store, noted: Noted) -> str | None:
     """The stored answer, if this very stop was judged already by a second registration of our hook.
 
     A host asks again only after every hook has answered, so a process that was started before the
     last answer was stored belongs to the same stop. Nothing in the payload could tell.
     """
     row = noted.row
-    started = machine.started_ticks()
-    if not row.last_verdict or not started or row.boot != machine.boot_id() or started >= row.answered_ticks:
+    if not row.last_verdict or not event.started or row.boot != machine.boot_id():
+        return None
+    if event.started >= row.answered_ticks:
         return None
     stored = store.verdict(row.last_verdict)
     if stored is None:

@@ -19,23 +19,26 @@ from __future__ import annotations
 import os
 import time
 
-from stopwarden.core.bounds import HOUR, KEEPER_BACKOFF, MINUTE, Policy
+from stopwarden.core.bounds import HOUR, KEEPER_BACKOFF, MINUTE
 from stopwarden.core.errors import StopwardenError
 from stopwarden.core.periods import covering
 from stopwarden.core.reason import quoted
 from stopwarden.core.record import Record
 from stopwarden.hook import at_stop, machine
 from stopwarden.hosts import claude_code
+from stopwarden.hosts.claude_code_facts import KEPT_LOOK
 from stopwarden.store.port import KeeperRow, RecordLine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stopwarden.core.events import AwayPeriod, Instant, SessionState
+    from stopwarden.core.events import AwayPeriod, Instant, SessionState, Zone
     from stopwarden.store.port import SessionRow, Store
 
-ASK_EVERY = 5  # seconds between two looks at the state
+ASK_EVERY = 15  # seconds between two looks at the state, at most
+REGISTER_TRIES = 10
+IDLE_AFTER = ("stop", "stop-failure", "notification")  # a session whose last event is another is at work
 LIVES = 25 * HOUR  # then it ends by itself; a session waits no longer than a lease
 RESET_MARGIN = 1 * MINUTE  # after the time a usage limit is said to end
 
@@ -48,21 +51,22 @@ class Due(Record):
 
 
 def due(row: SessionRow, state: SessionState, block_stands: bool) -> Due:
-    """When a session in this condition is to be woken."""
-    if row.ended_at is not None:
+    """When a session in this condition is to be woken. One that is at work, or gone, is not."""
+    if row.ended_at is not None or row.last_event not in IDLE_AFTER:
         return Due()
     if row.error and row.error_at is not None:
         wait = KEEPER_BACKOFF[min(max(row.errors_in_a_row, 1), len(KEEPER_BACKOFF)) - 1]
         resets = row.error_resets_at
         return Due(at=max(row.error_at + wait, resets + RESET_MARGIN if resets else 0), kind="error")
-    if block_stands:
+    if block_stands or state.next_look_latest is None:
         return Due()
-    return Due(at=state.next_look_latest, kind="kept_look") if state.next_look_latest is not None else Due()
+    return Due(at=state.next_look_latest, kind="kept_look")
 
 
 def keep(
     session: str,
     state_dir: str,
+    zone: Zone,
     *,
     now: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
@@ -72,34 +76,38 @@ def keep(
     if not session:
         return ""
     began = now()
-    generation = _register(session, state_dir, int(began))
+    generation: int | None = None
+    for _ in range(REGISTER_TRIES):
+        generation = _register(session, state_dir, zone, int(now()))
+        if generation is not None:
+            break
+        sleep(1)  # the stop's own hook, started beside us, has not stored the session yet
     while generation and now() - began < LIVES:
-        line = _asked(session, state_dir, generation, int(now()))
-        if line is None:
+        when, line = _asked(session, state_dir, generation, int(now()))
+        if when is None:
             break
         if line:
             os.write(2, (line + "\n").encode("utf-8", "replace"))
             leave(2)
             return line
-        sleep(ASK_EVERY)
+        sleep(ASK_EVERY if when.at is None else max(1.0, min(ASK_EVERY, when.at - now())))
     return ""
 
 
-def _open(state_dir: str) -> Store:
-    from stopwarden.hook.local import open_existing
+def _register(session: str, state_dir: str, zone: Zone, now: Instant) -> int | None:
+    """Becomes the session's newest keeper: its generation; 0 where none is wanted; None where it is not known yet."""
+    from stopwarden.hook.local import end_by_time, open_existing
 
-    return open_existing(state_dir)
-
-
-def _register(session: str, state_dir: str, now: Instant) -> int:
-    """Becomes the session's newest keeper; its generation, or 0 where no keeper is wanted."""
     try:
-        store = _open(state_dir)
+        store = open_existing(state_dir)
         try:
             with store.transaction():
+                end_by_time(store, state_dir, zone, now)
                 row = store.session(session)
+                if row is None:
+                    return None
                 period = _period(store, row, now)
-                if row is None or period is None or not _policy(store, period).keeper:
+                if period is None or not at_stop.policy_of(store, period).keeper:
                     return 0
                 before = store.keeper(session)
                 generation = before.generation + 1 if before else 1
@@ -114,45 +122,48 @@ def _register(session: str, state_dir: str, now: Instant) -> int:
         return 0
 
 
-def _asked(session: str, state_dir: str, generation: int, now: Instant) -> str | None:
-    """None: this keeper is to end. "": not yet. Else the line that wakes the session, recorded as given."""
+def _asked(session: str, state_dir: str, generation: int, now: Instant) -> tuple[Due | None, str]:
+    """What this keeper waits for (None: it is to end), and the line that wakes the session, once it is taken."""
+    from stopwarden.hook.local import open_existing
+
     if not os.path.exists(f"{state_dir}/away.json"):
-        return None
+        return None, ""
     try:
-        store = _open(state_dir)
+        store = open_existing(state_dir)
+        try:
+            when = _waits_for(store, session, generation, now)
+            if when is None or when.at is None or now < when.at:
+                return when, ""
+            with store.transaction():  # everything again, now that nobody else can write
+                when = _waits_for(store, session, generation, now)
+                if when is None or when.at is None or now < when.at:
+                    return when, ""
+                return when, _woken(store, session, when, now)
+        finally:
+            store.close()
     except (StopwardenError, OSError):
-        return None
-    try:
-        with store.transaction():
-            keeper, row = store.keeper(session), store.session(session)
-            period = _period(store, row, now)
-            if keeper is None or keeper.generation != generation or row is None or period is None:
-                return None
-            policy = _policy(store, period)
-            if not policy.keeper or at_stop.mode_of(store, session) != "on" or row.ended_at is not None:
-                return None
-            state = store.state(session)
-            when = due(row, state, _block_stands(store, row))
-            if when.at is None or now < when.at:
-                return ""
-            return _woken(store, row, state, period, policy, keeper, when, now)
-    except (StopwardenError, OSError):
-        return None
-    finally:
-        store.close()
+        return None, ""
 
 
-def _woken(
-    store: Store,
-    row: SessionRow,
-    state: SessionState,
-    period: AwayPeriod,
-    policy: Policy,
-    keeper: KeeperRow,
-    when: Due,
-    now: Instant,
-) -> str | None:
-    """Takes the wake: counted under the ceilings, recorded, and the look it stands for is over."""
+def _waits_for(store: Store, session: str, generation: int, now: Instant) -> Due | None:
+    """What the session's condition asks for; None where this keeper has no more business."""
+    keeper, row = store.keeper(session), store.session(session)
+    if keeper is None or keeper.generation != generation or row is None or row.ended_at is not None:
+        return None
+    period = _period(store, row, now)
+    if period is None or not at_stop.policy_of(store, period).keeper or at_stop.mode_of(store, session) != "on":
+        return None
+    last = store.verdict(row.last_verdict) if row.last_verdict else None
+    return due(row, store.state(session), last is not None and last.kind == "block")
+
+
+def _woken(store: Store, session: str, when: Due, now: Instant) -> str:
+    """Takes the wake: counted under the ceilings and recorded; the look it stands for is over. "" past a ceiling."""
+    row, keeper = store.session(session), store.keeper(session)
+    period = _period(store, row, now)
+    if row is None or keeper is None or period is None:
+        return ""
+    state, policy = store.state(session), at_stop.policy_of(store, period)
     this_hour = tuple(then for then in state.recent_blocks if now - HOUR < then <= now)
     if len(this_hour) >= policy.blocks_an_hour or state.period_blocks >= policy.blocks_a_period:
         return ""
@@ -162,15 +173,15 @@ def _woken(
             period_blocks=state.period_blocks + 1,
             next_look=None,
             next_look_latest=None,
-            wake_started=True,
         ),
         expected_revision=state.revision,
     )
+    store.save_session(row.replace(last_event="kept-look", last_event_at=max(row.last_event_at, now)))
     store.save_keeper(keeper.replace(woke_at=now))
     store.append([RecordLine(at=now, kind="kept_look", session=row.id, period=period.id, text=when.kind)])
     if when.kind == "error":
-        return f"Stopwarden: the last turn ended in an error ({quoted(row.error, 60)}); go on with the list of work."
-    return "Stopwarden: your next look is due; look again, and go on with the list of work."
+        return f"{KEPT_LOOK}last turn ended in an error ({quoted(row.error, 60)}); go on with the list of work."
+    return f"{KEPT_LOOK}next look is due; look again, and go on with the list of work."
 
 
 def _period(store: Store, row: SessionRow | None, now: Instant) -> AwayPeriod | None:
@@ -184,13 +195,3 @@ def _period(store: Store, row: SessionRow | None, now: Instant) -> AwayPeriod | 
         script=claude_code.is_script(row.entrypoint),
         now=now,
     )
-
-
-def _policy(store: Store, period: AwayPeriod) -> Policy:
-    return at_stop.policy_of(store, period)
-
-
-def _block_stands(store: Store, row: SessionRow) -> bool:
-    """Whether the last stop was blocked: then the session is at work, not idle."""
-    last = store.verdict(row.last_verdict) if row.last_verdict else None
-    return last is not None and last.kind == "block"

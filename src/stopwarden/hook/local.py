@@ -35,8 +35,9 @@ CLOCK_STEP = 90  # seconds by which wall and boot clock may drift apart between 
 class Event:
     """One event to answer: what came in, when, and where our state is."""
 
-    def __init__(self, name: str, raw: bytes, state_dir: str, at: float) -> None:
+    def __init__(self, name: str, raw: bytes, state_dir: str, at: float, started: int | None = None) -> None:
         self.name, self.state_dir, self.at = name, state_dir, at
+        self.started = machine.started_ticks() if started is None else started
         self.now: Instant = int(at)
         self.payload, self.damaged = read_payload(raw, PAYLOAD_MAX)
         self.told = fact(name, self.payload, self.env, at)
@@ -107,7 +108,7 @@ def _answered(event: Event) -> str:
     if event.name == "keep":
         from stopwarden.hook import keeper
 
-        return keeper.keep(event.session, event.state_dir)
+        return keeper.keep(event.session, event.state_dir, event.zone)
     if not event.session:
         raise HostError("the payload names no session", do="Run: stopwarden doctor")
     store = open_existing(event.state_dir)

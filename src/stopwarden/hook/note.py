@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from stopwarden.store.port import Store
 
 
+LATE_TOOL = 5  # seconds by which a tool's fact, which comes in the background, may be behind the stop it preceded
+
+
 class Noted:
     """One session, opened to take facts; `save` writes what has changed."""
 
@@ -96,15 +99,17 @@ class Noted:
             if row.root and root != row.root:
                 self.line(at, "relocated", root)
             row = row.replace(root=root, copy=checkout.copy_key(root, self._state_dir))
+        ended = row.ended_at is not None and at <= row.ended_at  # a fact that came late is no sign of life
+        late = event == "post-tool" and at <= row.last_event_at + LATE_TOOL
         self.row = row.replace(
             entrypoint=str(told.get("ep") or row.entrypoint)[:40],
             host_version=str(told.get("host") or row.host_version)[:100],
             permission_mode=str(told.get("mode") or row.permission_mode)[:40],
             first_event_at=row.first_event_at or at,
             last_event_at=max(row.last_event_at, at),
-            last_event=event,
-            ended_at=None,
-            ended_why="",
+            last_event=row.last_event if late or told.get("agent") else event,
+            ended_at=row.ended_at if ended else None,
+            ended_why=row.ended_why if ended else "",
         )
 
     # --- one method an event -----------------------------------------------------------------
@@ -117,6 +122,8 @@ class Noted:
             by = "wake" if scheduled else "person"
             if scheduled is not None:
                 self.line(at, "look", scheduled.id)
+        elif by == "wake":
+            self.line(at, "look", "kept")
         self.by = by
         self.line(at, "prompt", by)
         self.state = life.prompted(self.state, by)

@@ -101,7 +101,7 @@ def _wakes(listed: object, at: Instant, seen: Sequence[SeenWake]) -> tuple[tuple
     for entry in listed[:WAKES_MAX]:
         schedule = entry.get("schedule") if isinstance(entry, dict) else None
         if not isinstance(schedule, str):
-            unread.append(wire.dumps(entry)[:60])
+            unread.append(str(entry)[:60])
             continue
         name = str(entry.get("id", ""))[:60]
         recurring = bool(entry.get("recurring", False))

@@ -24,6 +24,7 @@ TODO_TOOLS = ("TodoWrite", "TaskCreate", "TaskUpdate")
 # Prompts that no person typed begin with one of these (design §8.13); doubt is not a person.
 NOTIFICATIONS = ("<task-notification>", "<system-reminder>", "<bash-input>", "<bash-stdout>", "<local-command-")
 OURS = ("Stopwarden:", "Stop hook feedback:")
+KEPT_LOOK = "Stopwarden: your "  # what a keeper says when it opens a turn
 
 
 def fact(event: str, payload: Fact, env: Env, at: float) -> Fact:
@@ -65,7 +66,7 @@ def _prompt(told: Fact, payload: Fact) -> None:
     elif text.lstrip().startswith(OURS):
         told["by"] = "ours"
     elif text.lstrip().startswith(NOTIFICATIONS):
-        told["by"] = "notification"
+        told["by"] = "wake" if KEPT_LOOK in text[:2000] else "notification"
     else:
         told["digest"] = digest(text)
 
@@ -121,10 +122,10 @@ _ADDS: dict[str, Callable[[Fact, Fact], None]] = {
 def digest(text: str) -> str:
     """A short digest of a prompt, surrounding blanks left out: enough to know it again."""
     try:
-        from _sha2 import sha256  # type: ignore[import-not-found,unused-ignore]
+        from _sha2 import sha256
     except ImportError:
         try:
-            from _sha256 import sha256  # type: ignore[no-redef,unused-ignore]
+            from _sha256 import sha256
         except ImportError:
             from hashlib import sha256  # type: ignore[no-redef]
     told: str = sha256(text.strip().encode("utf-8", "replace")).hexdigest()[:24]
