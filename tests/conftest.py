@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import time
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -28,3 +29,4 @@ def _own_home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TZ", "Europe/London")
+    time.tzset()
