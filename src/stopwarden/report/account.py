@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from stopwarden.core.record import Record
 from stopwarden.report import stories, timeline
 from stopwarden.report.reading import short_ids
+from stopwarden.report.values import plain_values
 from stopwarden.store.port import Parked
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Account(Record):
     @property
     def open_questions(self) -> tuple[Parked, ...]:
         """Questions nobody has answered yet."""
-        return tuple(parked for parked in self.questions if not parked.answer)
+        return tuple(parked for parked in self.questions if parked.answered_at is None)
 
     @property
     def for_you(self) -> int:
@@ -215,8 +216,10 @@ def _session(
     spans: list[Span] = []
     for period in periods:
         since, until = max(period.since, begin), min(_end(period, now), now)
-        told = [line for line in mine if since <= line.at <= until]
-        spans += timeline.spans(told, [one for one in stops if since <= one.at <= until], since, until, row)
+        told = [line for line in mine if line.period in (period.id, "") and since <= line.at <= until]
+        judged_then = [one for one in stops if one.period == period.id and since <= one.at <= until]
+        if told or judged_then or len(periods) == 1:
+            spans += timeline.spans(told, judged_then, since, until, row)
     looks = tuple(look.replace(session=session) for look in timeline.looks(mine, stops))
     missed = [span.look for span in spans if span.cause == "missed_look" and span.look is not None]
     prompts = sum(line.kind == "prompt" for line in mine)
@@ -324,26 +327,10 @@ def _gaps(lines: Sequence[RecordLine]) -> list[Trouble]:
 
 # --- as JSON ------------------------------------------------------------------------------------
 
-_INSTANTS = frozenset(
-    {
-        "at",
-        "since",
-        "until",
-        "now",
-        "look",
-        "resets_at",
-        "resumed_at",
-        "ended_at",
-        "answered_at",
-        "delivered_at",
-        "missed_looks",
-    }
-)
-
 
 def as_json(given: Account) -> dict[str, Any]:
     """The account as plain values for JSON: instants as ISO 8601 in UTC, lengths in seconds."""
-    whole: dict[str, Any] = {"v": 1, **_plain(given, "")}
+    whole: dict[str, Any] = {"v": 1, **plain_values(given, "")}
     whole["counts"] = {
         "done": len(given.done),
         "of": len(given.tonight),
@@ -357,20 +344,3 @@ def as_json(given: Account) -> dict[str, Any]:
         "seconds": {kind: given.total(kind) for kind in ("working", "waiting", "lost", "stopped", "finished")},
     }
     return whole
-
-
-def _plain(value: object, name: str) -> Any:
-    if isinstance(value, Record):
-        return {field: _plain(part, field) for field, part in value.as_dict().items()}
-    if isinstance(value, tuple):
-        return [_plain(part, name) for part in value]
-    if name in _INSTANTS and isinstance(value, int) and not isinstance(value, bool):
-        return utc(value)
-    return value
-
-
-def utc(at: Instant) -> str:
-    """ "2026-11-30T23:05:00Z"."""
-    import time
-
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))

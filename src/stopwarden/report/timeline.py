@@ -39,6 +39,7 @@ class Judged(Record):
     id: int
     at: Instant
     session: str
+    period: str
     kind: str
     rule: str
     block: bool = False
@@ -101,7 +102,15 @@ class _State(Record):
 
 def judged(row: VerdictRow) -> Judged:
     """The little of a verdict's record that the account needs, without decoding the rest."""
-    known = Judged(id=row.id, at=row.at, session=row.session, kind=row.kind, rule=row.rule, block=row.kind == "block")
+    known = Judged(
+        id=row.id,
+        at=row.at,
+        session=row.session,
+        period=row.period,
+        kind=row.kind,
+        rule=row.rule,
+        block=row.kind == "block",
+    )
     try:
         whole = loads(row.body)
         verdict, wake = whole["verdict"], whole["verdict"]["wake"] or {}

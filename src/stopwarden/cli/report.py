@@ -1,0 +1,141 @@
+"""`stopwarden report`: what happened while you were away."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+from stopwarden.cli import record
+from stopwarden.core.errors import UsageError
+from stopwarden.core.periods import holds
+from stopwarden.report.account import account, as_json
+from stopwarden.report.reading import LocalTimes, plain
+from stopwarden.report.text import render
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from stopwarden.cli.context import Context
+    from stopwarden.core.events import AwayPeriod, Instant
+    from stopwarden.report.account import Account
+    from stopwarden.store.port import RecordLine, Store
+
+WIDEST = 110  # columns; longer lines are hard to read in the morning
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's words."""
+    parser.description = "What happened in the last away period, or in the one that is still running."
+    parser.add_argument("--since", metavar="TIME", help="only from then on, over all away periods since (22:00, 8h, …)")
+    parser.add_argument("--period", metavar="ID", help="this away period (its id or the beginning of it)")
+    parser.add_argument("--verbose", "-v", action="store_true", help="every stretch of time, every item, every wake")
+    parser.add_argument("--json", action="store_true", help="the whole account as one JSON object, times in UTC")
+    parser.epilog = (
+        "examples:\n  stopwarden report\n  stopwarden report --since 22:00 --verbose\n"
+        "exit code: 0 a report was given, 1 nothing is recorded"
+    )
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Prints the report; 1 where no away period is recorded."""
+    now = context.now()
+    since = record.instant_before(args.since, now, context.zone) if args.since else None
+    with record.opened(context) as store:
+        all_periods = sorted(store.periods(), key=lambda period: period.since)
+        chosen = _chosen(all_periods, args.period, since, now, context.cwd)
+        told = tell(store, chosen, now, context.state_dir, since) if chosen else None
+    if args.json:
+        context.say(json.dumps({"v": 1, "account": None} if told is None else as_json(told), ensure_ascii=False))
+        return 0 if told is not None else 1
+    if told is None:
+        _nothing(context, since, now)
+        return 1
+    out = render(told, context.zone, verbose=args.verbose, columns=_columns(context), color=_color(context))
+    context.say(out.rstrip("\n"))
+    _say_others(context, all_periods, chosen, now)
+    return 0
+
+
+def tell(
+    store: Store, periods: Sequence[AwayPeriod], now: Instant, state_dir: str, since: Instant | None = None
+) -> Account:
+    """The account of these away periods, oldest first, from everything stored and the files beside it."""
+    begin = periods[0].since
+    end = max(period.ended_at or period.until or now for period in periods)
+    beside = record.faults(state_dir, begin, end)
+    lines = [line for line in store.lines(since=begin) if not (beside and _counts_faults(line))]
+    beside += record.databases_set_aside(state_dir, begin, end)
+    ids = {period.id for period in periods}
+    verdicts = [row for period in periods for row in store.verdicts(period=period.id)]
+    return account(
+        periods,
+        now=now,
+        since=since,
+        lines=[*beside, *lines],
+        verdicts=verdicts,
+        sessions=store.sessions(),
+        parked=[parked for parked in store.parked() if parked.period in ids],
+        snapshot=store.snapshot,
+    )
+
+
+def _counts_faults(line: RecordLine) -> bool:
+    """Whether a line only counts faults that the file of faults names one by one."""
+    return line.kind == "fault" and "could not be judged or recorded" in line.text
+
+
+def _chosen(
+    periods: Sequence[AwayPeriod], named: str | None, since: Instant | None, now: Instant, cwd: str
+) -> list[AwayPeriod]:
+    """The periods to tell of: the one named; those since a time; else this checkout's last, or the last of all."""
+    if named:
+        found = [period for period in periods if period.id == named] or [p for p in periods if p.id.startswith(named)]
+        if len(found) != 1:
+            lately = ", ".join(period.id for period in periods[-5:]) or "none is recorded"
+            which = f"{len(found)} away periods" if found else "no away period"
+            raise UsageError(f"{named!r} names {which}", do=f"The last ones: {lately}")
+        return found
+    begun = [period for period in periods if period.since <= now]
+    if since is not None:
+        return [period for period in begun if (period.ended_at or period.until or now) >= since]
+    if not begun:
+        return []
+    last = begun[-1]
+    beside = [period for period in begun if (period.ended_at or period.until or now) > last.since]
+    here = [period for period in beside if _covers(period, cwd)]
+    return [(here or [last])[-1]]
+
+
+def _covers(period: AwayPeriod, cwd: str) -> bool:
+    return period.scope == "everywhere" or not period.root or f"{cwd}/".startswith(f"{period.root.rstrip('/')}/")
+
+
+def _say_others(context: Context, periods: Sequence[AwayPeriod], chosen: Sequence[AwayPeriod], now: Instant) -> None:
+    for period in periods:
+        if period not in chosen and holds(period, now):
+            where = f" in {plain(period.root, 100)}" if period.root else ""
+            context.say(f"Another away period is running{where}: stopwarden report --period {period.id}")
+
+
+def _nothing(context: Context, since: Instant | None, now: Instant) -> None:
+    if since is not None:
+        at = LocalTimes(context.zone, since, now).day_clock(since)
+        context.say(f"Nothing is recorded since {at} ({context.zone.name}).")
+    else:
+        context.say("Nothing is recorded yet: you have not been away.")
+    for line in record.databases_set_aside(context.state_dir, 0, now):
+        context.say(f"A damaged database was set aside; what it held is not told here: {line.text}")
+    context.say("Begin with: stopwarden away until 07:30")
+
+
+def _columns(context: Context) -> int:
+    said = context.env.get("COLUMNS", "")
+    if said.isascii() and said.isdigit() and int(said) > 0:
+        return min(WIDEST, int(said))
+    return min(WIDEST, shutil.get_terminal_size((80, 24)).columns) if context.out.isatty() else 80
+
+
+def _color(context: Context) -> bool:
+    return context.out.isatty() and not context.env.get("NO_COLOR") and context.env.get("TERM") != "dumb"
