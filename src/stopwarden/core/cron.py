@@ -251,8 +251,9 @@ def _matching_minute(reading: Reading, after: Instant, zone: Zone, until: Instan
     if not repeats:
         start = _past_repeat(start, offset, zone)
     while True:
-        local = _next_local(reading, start + offset, until + offset + DAY)
-        if local is None:
+        last = until + offset + DAY  # a change of the clock may bring the match a little nearer
+        local = _next_local(reading, start + offset, last)
+        if local is None or local > last:
             return None
         fire = local - offset
         ahead = min(fire, start + _WEEK)

@@ -11,7 +11,7 @@ tokens, the store.
 
 from __future__ import annotations
 
-from stopwarden.core.bounds import LEASE_MAX, LEASE_MIN, MINUTE, SKEW_SHARE, Policy
+from stopwarden.core.bounds import HOUR, LEASE_MAX, LEASE_MIN, MINUTE, SKEW_SHARE, Policy
 from stopwarden.core.errors import SettingError
 
 TYPE_CHECKING = False
@@ -87,7 +87,7 @@ def check_lease(seconds: object, *, retry: int = RETRY_AFTER) -> int:
         raise SettingError(
             f"A lease of {seconds} s is not allowed",
             kept="Nothing was reserved",
-            do=f"Use {LEASE_MIN // MINUTE} minute to {LEASE_MAX // (60 * MINUTE)} hours",
+            do=f"Use {LEASE_MIN // MINUTE} minute to {LEASE_MAX // HOUR} hours",
         )
     due = seconds // 2
     if not seconds > due > retry > 0:
