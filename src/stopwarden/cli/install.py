@@ -97,9 +97,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
             return 1
         if args.keeper is None and not keeper:
             context.say("\nThe keeper would add two more:")
-            context.say(coloured(_between(plan, plan_with(True)), context))
+            for entry in claude_settings.KEEPER_ENTRIES:
+                group = entry.group(claude_settings.command_line(python, hook, entry.word))
+                context.say(f"  {entry.event}: {json.dumps(group)}")
             if _agreed(context, KEEPER_QUESTION):
-                keeper, plan = True, plan_with(True)
+                keeper, plan = True, replace(plan_with(True), now=plan.now)  # of what was shown, not of what came since
     refreshed = False
     if not args.dry_run:
         refreshed = _write(plan, keeper, args.scope or "user", record, python, context)
@@ -159,12 +161,6 @@ def _show(plan: Plan, keeper: bool, context: Context) -> None:
     if plan.without is not None:
         context.say("A backup is kept: `stopwarden uninstall claude-code` restores the file byte for byte.")
     context.say("Nothing is held back until you say `stopwarden away`.")
-
-
-def _between(less: Plan, more: Plan) -> str:
-    """What the second plan writes beyond the first, as the added lines alone."""
-    lines = installation.diff(less.then, more.then, more.path).splitlines(keepends=True)
-    return "".join(line for line in lines if line.startswith("+") and not line.startswith("+++"))
 
 
 def _agreed(context: Context, question: str) -> bool:

@@ -181,6 +181,7 @@ def install(plan: Plan, record: Record, state_dir: str, settings: SettingsFile) 
     something cannot be written; then the file is as it was.
     """
     assert plan.then is not None
+    _see_that_it_still_holds(plan)
     name = ""
     if plan.without is not None:
         name = f"{settings.host}-{hashlib.sha256(plan.path.encode()).hexdigest()[:12]}.json"
@@ -270,9 +271,10 @@ def _read(path: str) -> bytes | None:
         return None
     except OSError as error:
         raise _unusable(path, error.strerror or "it cannot be opened") from error
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise _unusable(path, "it is no regular file")
     with open(file, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise _unusable(path, "it is no regular file")
         data = opened.read(SETTINGS_MAX + 1)
     if len(data) > SETTINGS_MAX:
         raise _unusable(path, f"it is larger than {SETTINGS_MAX // 1024**2} MiB")
@@ -299,14 +301,18 @@ def _missing_directories(target: str) -> tuple[str, ...]:
     return tuple(missing)
 
 
-def _replace(plan: Plan) -> None:
-    """Makes the file what the plan says, if it is still what the plan was made for."""
+def _see_that_it_still_holds(plan: Plan) -> None:
     if _read(plan.path) != plan.now:
         raise HostError(
             f"{plan.path} was changed by another program just now",
             kept="It was left as it is",
             do="Run the same command again",
         )
+
+
+def _replace(plan: Plan) -> None:
+    """Makes the file what the plan says, if it is still what the plan was made for."""
+    _see_that_it_still_holds(plan)
     if plan.then is None:
         os.unlink(plan.target)
         return

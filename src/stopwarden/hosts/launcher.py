@@ -143,11 +143,16 @@ def text_for(python: str, where: Sequence[str]) -> str:
 
 
 def read(env: Mapping[str, str]) -> Launcher | None:
-    """The launcher as it is on disk, or None where there is none that we wrote."""
+    """This user's launcher as it is on disk, or None where there is none that we wrote."""
+    return read_file(path(env))
+
+
+def read_file(path: str) -> Launcher | None:
+    """A launcher as it is on disk, or None where the file is none."""
     import ast
 
     try:
-        with open(path(env), encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             text = file.read(64 * 1024)
     except (OSError, UnicodeDecodeError):
         return None
