@@ -24,6 +24,7 @@ from tests.conftest import LONDON, at
 
 if TYPE_CHECKING:
     from stopwarden.core.events import Instant, Zone
+    from stopwarden.store.port import Store
 
 PARSER = "7e15c0de-0000-4000-8000-000000000001"
 
@@ -195,6 +196,27 @@ class Night:
         digest = hashlib.sha256(body.encode()).hexdigest()
         self.kept[digest] = body
         return digest
+
+    def fill(self, store: Store, policy: str = "") -> None:
+        """Puts the whole night into a store, as the hook would have."""
+        with store.transaction():
+            store.add_period(self.period.replace(ended_at=None, ended_why=""), policy)
+            if self.period.ended_at is not None:
+                store.end_period(self.period.id, self.period.ended_at, self.period.ended_why)
+            for body in self.kept.values():
+                store.put_snapshot(body)
+            store.append([line.replace(seq=0) for line in self.lines])
+            for row in self.verdicts:
+                number = store.append_verdict(row.replace(id=0, nonce=f"n{row.id}"))
+                self.row(row.session, last_verdict=number)
+            for known in self.rows.values():
+                store.save_session(known)
+            for parked in self.asked:
+                number = store.park(parked.replace(id=0, times=1))
+                for _ in range(parked.times - 1):
+                    store.park(parked.replace(id=0))
+                if parked.answered_at is not None:
+                    store.save_parked(parked.replace(id=number))
 
     def account(self, now: str | int = "08:00", **more: object) -> Account:
         """The account of this night, read at `now`."""

@@ -74,6 +74,7 @@ class SessionAccount(Record):
     verdicts: int = 0
     tokens: int = 0
     covered: bool = True
+    heard_at: Instant = 0  # when it was last heard of, after the period too
 
     def seconds(self, kind: str) -> int:
         """How long it was "working", "waiting", "lost", "stopped", "finished"."""
@@ -235,6 +236,7 @@ def _session(
         blocks=sum(one.block for one in stops),
         verdicts=len(stops),
         tokens=max(used) - (min(used) if len(used) > 1 else 0) if used else 0,
+        heard_at=row.last_event_at if row is not None else 0,
         covered=bool(stops) or any(line.kind != "not_covered" for line in mine),
     )
 

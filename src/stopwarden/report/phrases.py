@@ -64,7 +64,8 @@ class Phrases:
     def needs_you(self, one: SessionAccount) -> list[str]:
         """What keeps this session from going on at the end, where that is the person's to mend."""
         last, name = one.now, self.names[one.id]
-        if last is None or (last.until < self.account.until):
+        went_on = not self.account.running and one.heard_at > self.account.until
+        if last is None or last.until < self.account.until or went_on:
             return []
         since = self.times.clock(last.since)
         if last.cause in ("permission", "question"):
@@ -102,9 +103,9 @@ class Phrases:
             return f"{at} {name} moved to another folder: {what}"
         if trouble.kind == "verdict_unreadable":
             return f"{at} {name}: the record of stop {what} cannot be read; it is counted, not explained."
-        until = self.times.clock(int(trouble.text))
+        between = self.times.span(trouble.at, int(trouble.text))
         gone = count(trouble.times, "line of the record is gone", "lines of the record are gone")
-        return f"{gone} between {at} and {until}: what happened then is not known."
+        return f"{between} {gone}: what happened then is not known."
 
     def not_done_why(self, story: Story) -> str:
         """Why an item of tonight is not done."""
@@ -131,17 +132,26 @@ class Phrases:
     def why(self, span: Span) -> str:
         """Why a stretch of time was no work."""
         if span.cause == "missed_look" and span.look is not None:
-            return f"the look of {self.times.clock(span.look)} did not come,"
+            return f"the look of {self.times.clock(span.look)} did not come"
         if span.cause == "api_error":
             return ERRORS.get(_error(span), ("an error of the provider", ""))[0]
         if span.cause == "ended" and span.detail and span.detail != "other":
             return f"closed: {plain(span.detail, 30)}"
         return CAUSES.get(span.cause, span.cause.replace("_", " "))
 
+    def let_stop(self, bound: BoundReached) -> str:
+        """A bound that was reached, and what came of it."""
+        went_on = (
+            f"went on at {self.times.clock(bound.resumed_at)}" if bound.resumed_at is not None else "did not go on"
+        )
+        owed = "with work owed" if bound.owed else "with nothing owed, but no next look"
+        name = self.names.get(bound.session, bound.session[:8])
+        return f"{self.times.clock(bound.at)} {name} was let stop {owed}: {_bound_words(bound)}. It {went_on}."
+
     def bound(self, session: str) -> str:
         """The bound that a session reached last, in words."""
         reached = [bound for bound in self.account.bounds if bound.session == session]
-        return bound_words(reached[-1]) if reached else "sent on as often as is allowed"
+        return _bound_words(reached[-1]) if reached else "sent on as often as is allowed"
 
 
 def proof(story: Story) -> str:
@@ -153,8 +163,7 @@ def _error(span: Span) -> str:
     return span.detail.partition(";")[0].strip()
 
 
-def bound_words(bound: BoundReached) -> str:
-    """A bound in words."""
+def _bound_words(bound: BoundReached) -> str:
     return BOUNDS.get(bound.bound, "sent on as often as is allowed").replace(
         "{blocks} times in a row it was", "again and again it was"
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from stopwarden.core.bounds import MINUTE
 from stopwarden.report.moments import length
-from stopwarden.report.phrases import Phrases, bound_words, proof
+from stopwarden.report.phrases import Phrases, proof
 from stopwarden.report.reading import LocalTimes, count, cut, hours, padded, plain, tokens, whole_minutes, width
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class _Page:
         if self.verbose:
             self._sessions()
             self._stories()
-        return "\n".join(line.rstrip() for line in self.lines).replace("\n\n\n", "\n\n") + "\n"
+        return "\n".join(line.rstrip() for line in self.lines).replace("\n\n\n", "\n\n").rstrip("\n") + "\n"
 
     # --- the sections
 
@@ -132,14 +132,17 @@ class _Page:
         if len(aside) > 3 and not self.verbose:
             entries.append(f"{len(aside) - 3} more set aside for you: stopwarden report --verbose")
         entries += [line for one in self.covered for line in self.say.needs_you(one)]
-        if not entries and not self.account.troubles:
+        if not entries and not self.account.troubles and not self.account.bounds:
             self._sentence("Nothing waits for you, and nothing went wrong.")
             return
         self.lines.append("")
         self._section("DO FIRST", entries)
 
     def _look_at(self) -> None:
-        entries = [self.say.trouble(one) for one in self._few(self.account.troubles)]
+        still = {one.id for one in self.covered if one.now is not None and one.now.cause == "bound"}  # said above
+        passed = [bound for bound in self.account.bounds if bound.resumed_at is not None or bound.session not in still]
+        entries = [self.say.let_stop(bound) for bound in self._few(passed, 3)]
+        entries += [self.say.trouble(one) for one in self._few(self.account.troubles)]
         entries += [
             f"{source} could not be read at the end: what it holds is not known." for source in self.account.unread
         ]
@@ -193,7 +196,7 @@ class _Page:
         if len(self.covered) > 6 and not self.verbose:
             entries.append(f"{count(len(self.covered) - 6, 'more session')}: stopwarden report --verbose")
         if not self.account.empty:
-            self._section("TIME", entries)
+            self._section("TIME", entries, name_columns + 2 if many else 2)
 
     def _spent(self, one: SessionAccount) -> str:
         kinds = {
@@ -222,7 +225,7 @@ class _Page:
         said = [self.say.cause(span) for span in kept]
         if len(spans) > len(kept) and kept:
             said.append(f"{len(spans) - len(kept)} more")
-        return ", ".join(said)
+        return "; ".join(said)
 
     def _refused(self) -> None:
         entries = []
@@ -254,14 +257,7 @@ class _Page:
         parts.append(count(sum(one.blocks for one in sessions), "block"))
         if used := sum(one.tokens for one in sessions):
             parts.append(f"{tokens(used)} tokens")
-        entries = [" · ".join(parts)]
-        for bound in self._few(self.account.bounds, 2):
-            ended = f"went on {self.times.clock(bound.resumed_at)}" if bound.resumed_at is not None else "did not go on"
-            owed = "with work owed" if bound.owed else "with nothing owed, but no next look"
-            name = self.names.get(bound.session, bound.session[:8])
-            let = f"{name} was let stop at {self.times.clock(bound.at)} {owed}"
-            entries.append(f"{let}: {bound_words(bound)}; it {ended}")
-        self._section("COST", entries)
+        self._section("COST", [" · ".join(parts)])
 
     # --- the long form
 
@@ -279,7 +275,7 @@ class _Page:
     def _stretch(self, span: Span) -> str:
         what = {"clock": "the clock was set forward", "finished": "nothing left"}.get(span.kind, span.kind)
         look = f", next look {self.times.clock(span.look)}" if span.kind == "waiting" and span.look else ""
-        why = f": {self.say.why(span).rstrip(',')}" if span.cause and span.kind not in ("clock", "waiting") else ""
+        why = f": {self.say.why(span)}" if span.cause and span.kind not in ("clock", "waiting") else ""
         return f"  {self.times.span(span.since, span.until)}  {what} {length(span.seconds)}{look}{why}"
 
     def _stories(self) -> None:
@@ -297,11 +293,11 @@ class _Page:
 
     # --- laying out
 
-    def _section(self, label: str, entries: Sequence[str]) -> None:
+    def _section(self, label: str, entries: Sequence[str], hang: int = 2) -> None:
         for place, entry in enumerate(entries):
             indent = len(entry) - len(entry.lstrip(" "))
             first = self._bold(padded(label, LABEL)) if place == 0 else " " * LABEL
-            wrapped = _wrapped(entry, self.columns - LABEL, indent + 2)
+            wrapped = _wrapped(entry, self.columns - LABEL, indent + hang)
             self.lines.append(first + wrapped[0])
             self.lines += [" " * LABEL + line for line in wrapped[1:]]
 

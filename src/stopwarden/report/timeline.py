@@ -235,10 +235,8 @@ class _Walk:
             self._become(_State(since=at, kind="lost", cause=cause))
         elif event.kind in ("stopped_with_work_owed", "stopped_without_next_look"):
             self._at_bound = (at, event.text)
-        elif event.kind == "session_ended":
-            finished = self.state.kind == "finished"
-            kind: SpanKind = "finished" if finished else "stopped"
-            self._become(_State(since=at, kind=kind, cause="" if finished else "ended", detail=event.text))
+        elif event.kind == "session_ended" and self.state.kind != "finished":
+            self._become(_State(since=at, kind="stopped", cause="ended", detail=event.text))
         elif event.kind == "session_started" and event.text != "compact":
             self._ended_unseen(at)
             self._become(_State(since=at, kind="stopped", cause="no_turn"))
@@ -255,9 +253,10 @@ class _Walk:
         heard = row.last_event_at if row is not None else 0
         state = self.state
         last = max(state.since, heard)
-        if state.kind == "working" and state.at_bound and last == state.since:
-            self._become(_State(since=state.since, kind="stopped", cause="bound", detail=state.at_bound))
-        elif state.kind == "working" and heard and heard <= self.until and self.until - last >= SILENT_AFTER:
+        quiet = bool(heard) and heard <= self.until and self.until - last >= SILENT_AFTER
+        if state.kind == "working" and state.at_bound and (quiet or last == state.since):
+            self._become(_State(since=last, kind="stopped", cause="bound", detail=state.at_bound))
+        elif state.kind == "working" and quiet:
             self._become(_State(since=last, kind="lost", cause="silent"))
         elif state.cause == "limit" and row is not None:
             self.state = state.replace(resets_at=row.error_resets_at)
@@ -314,6 +313,8 @@ class _Walk:
             self._become(state.replace(since=at))
 
     def _become(self, state: _State) -> None:
+        """From `state.since` on it is so; never from before the present state began."""
+        state = state.replace(since=max(state.since, self.state.since))
         self._close(state.since)
         self.state = state
 
