@@ -22,6 +22,7 @@ import errno
 import os
 import stat
 
+from stopwarden.core.digest import digest
 from stopwarden.core.errors import ListError
 from stopwarden.work.titles import one_line
 
@@ -196,9 +197,7 @@ def _appears(path: str, content: bytes, mode: int) -> bool:
 
 
 def _digest(text: str) -> str:
-    from hashlib import sha256
-
-    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return digest(text, 32)
 
 
 # --- a session's own list ---------------------------------------------------------------------

@@ -85,9 +85,14 @@ def read_list(path: str, name: str = "", *, now: Instant | None = None, follow: 
 
 
 def unreadable(name: str, why: str) -> ListError:
-    """The error for a list that cannot be read: `NAME (WHY)`, what that means, and what to do."""
+    """The error for a list that cannot be read."""
+    return unknown(f"{name} ({why})")
+
+
+def unknown(source: str) -> ListError:
+    """The error for a source of work, `NAME (WHY)`: what it means that it was not read, and what to do."""
     return ListError(
-        f"{name} ({why})",
+        source,
         kept="What it holds is unknown, so it counts as unfinished work",
         do="Make it readable again, or name another list",
     )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from stopwarden.core.events import AwayPeriod, Instant, Item
     from stopwarden.store.port import SessionRow, Store
+    from stopwarden.work.checklist import Reading
 
 
 class Gathered(Record):
@@ -48,7 +49,7 @@ class ReadList(Record):
     snapshot: str = ""
     stored: str = ""
     unread: str = ""
-    bullets: int = 0  # list items without a box
+    reading: Reading | None = None  # None where it was not read
 
 
 def gather(store: Store, row: SessionRow, period: AwayPeriod | None, env: Mapping[str, str], now: Instant) -> Gathered:
@@ -122,10 +123,17 @@ def read_lists(
                 items=items,
                 snapshot=snapshot,
                 stored=stored if fresh else "",
-                bullets=reading.bullets,
+                reading=reading,
             )
         )
     return lists
+
+
+def remember(store: Store, paths: tuple[str, ...], period_id: str, root: str) -> None:
+    """Keeps how the lists stand at the beginning of a period: what changes from now on is told from what was."""
+    for one in read_lists(store, paths, period_id, root):
+        if not one.unread and one.snapshot != one.stored:
+            keep(store, one, period_id)
 
 
 def keep(store: Store, one: ReadList, period_id: str) -> None:
