@@ -253,7 +253,7 @@ def test_a_bound_tells_how_many_times_and_with_what_left() -> None:
     state = {"bound": "blocks_without_tools", "blocks": 8}
     found = told("stop", NOW - 600, "bound_reached", state=state, owes=4)
     assert (found.word, found.needs_you) == ("stopped", True)
-    assert found.text == "Stopped at 21:50 with 4 open items: 8 times in a row it was sent on and did nothing."
+    assert found.text == "Stopped at 21:50 with 4 items owed: 8 times in a row it was sent on and did nothing."
 
 
 def test_the_block_that_reached_a_bound_counts_as_stopped_once_nothing_follows() -> None:

@@ -36,9 +36,9 @@ COMMANDS = {
     "add": ("add", "put an item on the list"),
     "done": ("done", "tick an item"),
     "wait": ("wait", "mark an item as waiting on a person or something external"),
-    "off": ("off", "judge nothing until `on`"),
-    "on": ("on", "judge and block again"),
-    "observe": ("observe", "judge and record, never block"),
+    "off": ("switch", "judge nothing until `on`"),
+    "on": ("switch", "judge and block again"),
+    "observe": ("switch", "judge and record, never block"),
     "demo": ("demo", "a whole night in a minute, on a virtual clock"),
 }
 

@@ -33,16 +33,22 @@ def settings_path(env: Mapping[str, str]) -> str:
     return os.path.join(base, "stopwarden", "config.toml")
 
 
-def policy_of(env: Mapping[str, str], sets: Sequence[str] = ()) -> Policy:
-    """The policy from the settings file and `name=value` words. Raises SettingError or UsageError."""
-    named = read_settings(env)
+def policy_of(env: Mapping[str, str], sets: Sequence[str] = (), *, keeper: bool = False) -> Policy:
+    """The policy from the settings file and `name=value` words; `keeper` is what was said at the install.
+
+    Raises SettingError or UsageError.
+    """
     try:
+        named = {name: _seconds(name, value) for name, value in read_settings(env).items()}
         policy_from(named)
     except SettingError as error:
-        raise SettingError(f"{settings_path(env)}: {error.happened}", kept="Nothing was changed", do=error.do) from None
+        path = settings_path(env)
+        told = error.happened if path in error.happened else f"{path}: {error.happened}"
+        raise SettingError(told, kept="Nothing was changed", do=error.do) from None
     for word in sets:
         name, value = _set(word)
         named[name] = value
+    named.setdefault("keeper", keeper)
     return policy_from(named)
 
 
@@ -75,7 +81,7 @@ def read_settings(env: Mapping[str, str]) -> dict[str, object]:
     twice = sorted(tables.keys() & under.keys())
     if twice:
         raise _unreadable(path, f"{twice[0]} is set twice, at the top and under [away]")
-    return {name: _seconds(name, value) for name, value in {**tables, **under}.items()}
+    return {**tables, **under}
 
 
 def _set(word: str) -> tuple[str, object]:

@@ -151,7 +151,7 @@ class _Telling:
     @property
     def _owing(self) -> str:
         owes = self.known.owes
-        return "" if not owes else f" with {owes} open item{'s' if owes > 1 else ''}"
+        return "" if not owes else f" with {owes} item{'s' if owes > 1 else ''} owed"
 
     # --- nothing will come from it, or nothing is asked of it
 
@@ -172,7 +172,7 @@ class _Telling:
     def _off(self) -> Standing | None:
         if self.known.mode != "off":
             return None
-        return self._is("off", "Switched off: its stops are not judged.", "stopwarden on")
+        return self._is("off", "Its stops are not judged.", "stopwarden on")
 
     def _not_covered(self) -> Standing | None:
         row = self.row
@@ -204,7 +204,8 @@ class _Telling:
         if row.last_event in TURN_EVENTS:
             begun = True
         elif row.last_event == "stop":
-            begun = verdict is not None and verdict.kind == "block" and verdict.at >= row.last_event_at - 1
+            last = self.known.verdict  # of an earlier period too: the turn that a block continued goes on
+            begun = last is not None and last.kind == "block" and last.at >= row.last_event_at - 1
         elif row.last_event in ("session-start", "notification"):  # a compaction, or a resume; some notice
             rested = max(row.error_at or 0, verdict.at if verdict is not None and verdict.kind != "block" else 0)
             begun = row.idle_since is None and (row.chain_started_at > rested or self.state.wake_started)
