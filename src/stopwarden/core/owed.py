@@ -17,8 +17,7 @@ May not live here: wakes, counters, wording.
 
 from __future__ import annotations
 
-from hashlib import sha256
-
+from stopwarden.core.digest import digest
 from stopwarden.core.events import Happening, Item
 from stopwarden.core.record import Record
 
@@ -58,7 +57,7 @@ class Assessment(Record):
 def fingerprint(owed: Iterable[Item], unread: Sequence[str] = ()) -> str:
     """A digest of the ids and states of an owed set. Order and titles do not count; the empty set has one too."""
     parts = sorted({f"{item.id}\0{item.state}" for item in owed}) + [f"?\0{source}" for source in sorted(set(unread))]
-    return sha256("\n".join(["owed 1", *parts]).encode()).hexdigest()[:32]
+    return digest("\n".join(["owed 1", *parts]))
 
 
 def assess(items: Iterable[Item], unread: Sequence[str], state: SessionState) -> Assessment:

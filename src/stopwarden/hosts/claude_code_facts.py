@@ -121,12 +121,6 @@ _ADDS: dict[str, Callable[[Fact, Fact], None]] = {
 
 def digest(text: str) -> str:
     """A short digest of a prompt, surrounding blanks left out: enough to know it again."""
-    try:
-        from _sha2 import sha256
-    except ImportError:
-        try:
-            from _sha256 import sha256
-        except ImportError:
-            from hashlib import sha256  # type: ignore[no-redef]
-    told: str = sha256(text.strip().encode("utf-8", "replace")).hexdigest()[:24]
-    return told
+    from stopwarden.core.digest import digest as digest_of
+
+    return digest_of(text.strip(), 12)
