@@ -17,6 +17,7 @@ from stopwarden.store import marker
 from stopwarden.store.port import KeeperRow, SeenWake, Store, VerdictRow
 from stopwarden.work import gather
 from tests.conftest import at
+from tests.support.night import SESSION, HookNight, cron
 from tests.support.person import Person
 
 MORNING = at("2026-12-01 07:30")
@@ -437,8 +438,8 @@ def test_watch_as_json_is_one_object_a_line(person: Person, night: AwayPeriod) -
     """A stream that a script can follow."""
     person.save(person.session())
     assert person.types("status", "--watch", "--json") == 0
-    looks = [json.loads(line) for line in person.said.splitlines() if line]
-    assert [look["at"] for look in looks] == ["2026-11-30T23:05:00Z", "2026-11-30T23:05:03Z", "2026-11-30T23:05:06Z"]
+    seen = [json.loads(line) for line in person.said.splitlines() if line]
+    assert [look["at"] for look in seen] == ["2026-11-30T23:05:00Z", "2026-11-30T23:05:03Z", "2026-11-30T23:05:06Z"]
 
 
 def test_wrong_words_are_exit_code_2(person: Person) -> None:
@@ -472,3 +473,79 @@ def test_each_look_is_told_from_what_is_stored_then(
         change(store)
     person.types("status")
     assert person.said != first
+
+
+# --- with the hooks themselves ------------------------------------------------------------------
+
+
+@pytest.fixture
+def evening(tmp_path: pathlib.Path) -> tuple[Person, HookNight]:
+    """A person and a session's real hooks on one machine; the session has been prompted, nothing is armed."""
+    hooks = HookNight(tmp_path)
+    person = Person(tmp_path)
+    person.env, person.cwd = hooks.env, hooks.project
+    hooks.send("session-start", source="startup")
+    hooks.send("prompt", prompt="work through the list")
+    return person, hooks
+
+
+def looks(person: Person, hooks: HookNight, *words: str) -> tuple[int, list[str]]:
+    """What the person gets who types a command at the hooks' time: the exit code and the session's line."""
+    person.now = hooks.now
+    code = person.types(*(words or ("status",)))
+    lines = [line for line in person.said.splitlines() if line.startswith(SESSION[:4])]
+    return code, [cell for cell in "".join(lines).split("  ") if cell]
+
+
+def test_from_the_evening_to_the_morning_each_look_tells_what_the_hooks_last_heard(
+    evening: tuple[Person, HookNight],
+) -> None:
+    """Away, blocked, an item done, a wait, a missed look, a sign of life, back: status follows, `back` lets go."""
+    person, hooks = evening
+    code, _ = looks(person, hooks, "away", "until", "07:30", "--list", "TODO.md")
+    assert (code, "hook seen 10 s ago · scheduler on" in person.said) == (0, True)
+    assert hooks.send("stop")["decision"] == "block"
+    code, line = looks(person, hooks)
+    assert (code, line[1:4]) == (0, ["working", "0 of 2", "blocked 1x"])
+    hooks.list.write_text("- [x] A\n- [ ] B\n", encoding="utf-8")
+    hooks.send("post-tool", tool_name="Edit")
+    wake = {"session_crons": [cron("21:30")]}
+    assert hooks.send("stop", **wake)["decision"] == "block"
+    assert hooks.send("stop", **wake) == {}
+    code, line = looks(person, hooks)
+    assert (code, line[1:4]) == (0, ["waiting until 21:30", "1 of 2", "blocked 2x"])
+    hooks.now = at("2026-11-30 21:50")
+    code, line = looks(person, hooks)
+    assert (code, line[1]) == (1, "stalled")
+    hooks.send("post-tool", tool_name="Edit")
+    code, line = looks(person, hooks)
+    assert (code, line[1]) == (0, "working")
+    code, _ = looks(person, hooks, "back")
+    assert code == 0
+    assert "1 of 2 done" in person.said.splitlines()[0]
+    assert hooks.send("stop") == {}
+    code, line = looks(person, hooks)
+    assert (code, line) == (0, [])
+
+
+def test_switched_off_by_command_the_hooks_let_go_and_on_again_they_hold(evening: tuple[Person, HookNight]) -> None:
+    """The fact that the switch stores is the one that a stop is judged by."""
+    person, hooks = evening
+    looks(person, hooks, "away", "--list", "TODO.md")
+    looks(person, hooks, "off")
+    assert hooks.send("stop") == {}
+    looks(person, hooks, "observe")
+    assert "decision" not in hooks.send("stop")
+    looks(person, hooks, "on")
+    assert hooks.send("stop")["decision"] == "block"
+
+
+def test_the_terms_that_were_typed_are_those_that_hooks_judge_by(evening: tuple[Person, HookNight]) -> None:
+    """A bound set with --set is reached by the hook at that number of blocks."""
+    person, hooks = evening
+    looks(person, hooks, "away", "--list", "TODO.md", "--set", "blocks_without_tools=2")
+    answers = [hooks.send("stop").get("decision") for _ in range(3)]
+    assert answers == ["block", "block", None]
+    code, line = looks(person, hooks)
+    assert (code, line[1]) == (1, "stopped")
+    assert "with 2 items owed" in person.said
