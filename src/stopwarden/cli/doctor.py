@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stopwarden.sim.rehearsal import Ran, Rehearsal
 
 SECONDS = 60  # for everything together
+HOST_PROOF = "real host"
 SLOW = 1.0  # seconds a stop may take before it is worth a word
 # Variables with which Claude Code runs no hooks at all.
 BARE = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_RESTRICTED")
@@ -69,7 +70,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     elif failed:
         context.say(f"\nA night would fail: {len(failed)} to put right{_and_warned(warned)}.")
     else:
-        context.say(f"\nA night would hold here{_and_warned(warned)}. Next: stopwarden away until 07:30 --list TODO.md")
+        proven = any(finding.subject == HOST_PROOF and finding.level == "ok" for finding in findings)
+        verdict = "A night would hold here" if proven else "What could be tried holds"
+        context.say(f"\n{verdict}{_and_warned(warned)}. Next: stopwarden away until 07:30 --list TODO.md")
     return 1 if failed else 0
 
 
@@ -89,23 +92,26 @@ def findings_of(args: argparse.Namespace, context: Context, until: float) -> Ite
     hooks: list[Installed] = []
     for path in files:
         try:
-            found = claude_settings.installed(installation.read_text(path))
+            found = installation.entries_in(path)
         except HostError as wrong:
             yield fail("settings", str(wrong), "")
             continue
-        known = {(hook.event, hook.line) for hook in hooks}  # in two files alike, the host runs it once
-        hooks += [hook for hook in found if (hook.event, hook.line) not in known]
+        before = {(hook.event, hook.line) for hook in hooks}  # in two files alike, the host runs it once
+        hooks += [hook for hook in found if (hook.event, hook.line) not in before]
     yield from _registered(context, files, hooks)
-    yield from _disabled(context, files)
-    if hooks:
-        yield from _interpreter(context, hooks, refreshed)
+    yield from check_disabled(context, files, _managed_files(context))
+    known_hooks = [hook for hook in hooks if _is_known(hook, context)]
+    for strange in sorted({hook.command.launcher for hook in hooks if hook not in known_hooks}):
+        # A checkout's settings come with the checkout: what they name is not run on their word.
+        yield fail("launcher", f"{strange} was not installed here, so it is not tried.", f"Run: {INSTALL}")
+    yield from _interpreter(context, known_hooks, refreshed)
     yield from _state(context)
     extra = host_environment(context, files)
     claude = claude_program(args, context)
     version = version_of(claude, until) if claude else ""
     yield from check_host(claude, version, extra, _has(hooks, claude_settings.KEEPER))
-    if _has(hooks, "stop"):
-        yield from _proofs(context, hooks, claude if version and not args.quick else "", args.quick, until)
+    if _has(known_hooks, "stop"):
+        yield from _proofs(context, known_hooks, claude if version and not args.quick else "", args.quick, until)
 
 
 # --- the settings ------------------------------------------------------------------------------------
@@ -117,6 +123,13 @@ def _settings_files(context: Context) -> Iterator[str]:
     yield settings_path("user", context)
     yield os.path.join(root, ".claude", "settings.json")
     yield settings_path("project", context)
+
+
+def _is_known(hook: Installed, context: Context) -> bool:
+    """Whether the entry starts this installation, or the one on record."""
+    record = installation.load(context.state_dir)
+    ours = ((launcher.interpreter(), launcher.path(context.env)), (record.python, record.launcher))
+    return (hook.command.python, hook.command.launcher) in ours
 
 
 def _has(hooks: list[Installed], word: str) -> bool:
@@ -140,22 +153,24 @@ def _registered(context: Context, files: list[str], hooks: list[Installed]) -> I
 
 def _holds(path: str) -> bool:
     try:
-        return bool(claude_settings.installed(installation.read_text(path)))
+        return bool(installation.entries_in(path))
     except HostError:
         return False
 
 
-def _disabled(context: Context, files: list[str]) -> Iterator[Finding]:
-    managed, directory = claude_settings.managed_settings(sys.platform)
-    if os.path.isdir(directory):
-        names = sorted(name for name in os.listdir(directory) if name.endswith(".json"))
-        managed_files = [managed, *(os.path.join(directory, name) for name in names)]
-    else:
-        managed_files = [managed]
-    remote = os.path.join(claude_settings.config_dir(context.env), "remote-settings.json")
-    for path in [*files, *managed_files, remote]:
+def _managed_files(context: Context) -> list[str]:
+    """Where an organisation's settings may be on this machine."""
+    single, directory = claude_settings.managed_settings(sys.platform)
+    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+    further = [os.path.join(directory, name) for name in names if name.endswith(".json")]
+    return [single, *further, os.path.join(claude_settings.config_dir(context.env), "remote-settings.json")]
+
+
+def check_disabled(context: Context, files: list[str], managed_files: list[str]) -> Iterator[Finding]:
+    """What keeps hooks from running although they are registered."""
+    for path in [*files, *managed_files]:
         try:
-            settings = claude_settings.read(installation.read_text(path))
+            settings = installation.settings_in(path)
         except HostError as wrong:
             if path not in files:
                 yield warn(
@@ -187,11 +202,8 @@ def _interpreter(context: Context, hooks: list[Installed], refreshed: bool) -> I
         code = IMPORTS.format(sites=list(_sites(hook)))
         told = asked([python, "-I", "-S", "-c", code], 20)
         if told is None or told.returncode != 0:
-            why = (
-                (told.stderr.decode("utf-8", "replace").strip().splitlines() or ["no answer"])[-1]
-                if told
-                else "no answer"
-            )
+            said = told.stderr.decode("utf-8", "replace").split("\n") if told else []
+            why = next((line for line in reversed(said) if line.strip()), "no answer")
             yield fail("launcher", f"Stopwarden cannot be loaded from it ({why}).", f"Run: {INSTALL}")
             continue
         version, sqlite = told.stdout.decode().split()
@@ -249,7 +261,7 @@ def _proofs(context: Context, hooks: list[Installed], claude: str, quick: bool, 
         if quick:
             return
         if not claude:
-            yield warn("real host", "not proven that Claude Code runs the hook: the program was not found.", "")
+            yield warn(HOST_PROOF, "not proven that Claude Code runs the hook: the program was not found.", "")
         elif blocked.level == "ok":
             yield _by_the_host(there, claude, hooks, until)
 
@@ -279,14 +291,14 @@ def _by_the_host(there: Rehearsal, claude: str, hooks: list[Installed], until: f
     told = there.run_claude(claude, tried, max(1, until - time.monotonic() - 5))
     if told.request is not None:
         return ok(
-            "real host", f"Claude Code ran the hook, and the block's reason reached its model ({told.seconds:.1f} s)"
+            HOST_PROOF, f"Claude Code ran the hook, and the block's reason reached its model ({told.seconds:.1f} s)"
         )
     said = " ".join(told.err.split())[:300] or "it said nothing"
     if not told.requests:
         text = f"Claude Code never asked its model (exit code {told.code}): {said}."
-        return fail("real host", text, "Run it once by hand: claude -p hello")
+        return fail(HOST_PROOF, text, "Run it once by hand: claude -p hello")
     return fail(
-        "real host", f"Claude Code ran, but the block's reason never reached its model: {said}.", f"Run: {INSTALL}"
+        HOST_PROOF, f"Claude Code ran, but the block's reason never reached its model: {said}.", f"Run: {INSTALL}"
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from stopwarden.cli.finding import INSTALL, Finding, asked, fail, ok, warn
 from stopwarden.core.errors import HostError
-from stopwarden.hosts import claude_code, claude_settings, installation
+from stopwarden.hosts import claude_code, installation
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +29,7 @@ def host_environment(context: Context, files: list[str]) -> dict[str, str]:
     given: dict[str, str] = {}
     for path in files:
         try:
-            named = claude_settings.read(installation.read_text(path)).get("env")
+            named = installation.settings_in(path).get("env")
         except HostError:
             continue
         given |= {str(key): str(value) for key, value in named.items()} if isinstance(named, dict) else {}

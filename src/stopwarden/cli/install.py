@@ -137,7 +137,7 @@ def coloured(diff: str, context: Context) -> str:
 
 def _has_keeper(path: str) -> bool:
     try:
-        there = claude_settings.installed(installation.read_text(path))
+        there = installation.entries_in(path)
     except HostError:
         return False  # planning says what is wrong with the file
     return any(found.command.word == claude_settings.KEEPER for found in there)

@@ -17,7 +17,7 @@ import json
 import os
 import stat
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from stopwarden.core.errors import HostError, StoreUnwritableError
 from stopwarden.hosts import claude_settings
@@ -25,7 +25,7 @@ from stopwarden.hosts import claude_settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stopwarden.hosts.claude_settings import Entry
+    from stopwarden.hosts.claude_settings import Entry, Installed
 
 RECORD = "install.json"
 BACKUPS = "backups"
@@ -245,18 +245,33 @@ class _Naming:
     def __enter__(self) -> None:
         return
 
-    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> Literal[False]:
         if isinstance(error, HostError) and self.path not in error.happened:
             raise HostError(
                 f"{self.path} cannot be used: {error.happened}",
                 kept="It was left as it is",
                 do="Mend it first; Claude Code itself reads nothing from a file like that",
             ) from error
+        return False
 
 
 def read_text(path: str) -> str:
     """A settings file as text, "" where there is none. Raises HostError where it cannot be read."""
     return _text(_read(path), path)
+
+
+def settings_in(path: str) -> dict[str, Any]:
+    """What a settings file says, {} where there is none. Raises HostError naming the file."""
+    text = read_text(path)
+    with _Naming(path):
+        return claude_settings.read(text)
+
+
+def entries_in(path: str) -> list[Installed]:
+    """Our entries in a settings file. Raises HostError naming the file."""
+    text = read_text(path)
+    with _Naming(path):
+        return claude_settings.installed(text)
 
 
 def _target(path: str) -> str:

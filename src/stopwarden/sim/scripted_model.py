@@ -94,13 +94,16 @@ class ScriptedModel:
     ) -> Request | None:
         """The first request, past or to come, that is wanted; None once the time is over or `unless` holds."""
         until = time.monotonic() + seconds
-        seen = 0
+        begun = 0
+        unanswered: list[Request] = []  # looked at before, but what becomes of them may still be what is wanted
         with self._changed:
             while True:
-                for request in self._requests[seen:]:
+                candidates = unanswered + self._requests[begun:]
+                for request in candidates:
                     if wanted(request):
                         return request
-                seen = len(self._requests)
+                begun = len(self._requests)
+                unanswered = [request for request in candidates if request.answered is None]
                 left = until - time.monotonic()
                 if left <= 0 or unless():
                     return None
