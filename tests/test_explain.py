@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stopwarden.clock import ZoneOf
@@ -248,7 +248,7 @@ some_holds = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # it may be busy
 @given(
     some_items,
     st.lists(st.tuples(some_wakes, st.integers(0, 4_000), st.booleans()), min_size=1, max_size=5),

@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stopwarden.clock import ZoneOf
@@ -104,6 +104,7 @@ verdicts = some(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(stops, sessions, worlds, some(Policy), verdicts)
 def test_a_recorded_verdict_comes_back_as_it_went_in(
     stop: Stop, session: SessionState, world: World, policy: Policy, verdict: Verdict
@@ -120,6 +121,7 @@ def test_a_recorded_verdict_comes_back_as_it_went_in(
     assert journal.encode(*again, snapshots.put) == body
 
 
+@settings(deadline=None)
 @given(st.sampled_from(ZONES), instant, st.lists(st.floats(0, 400), min_size=1, max_size=30))
 def test_the_recorded_zone_answers_like_the_machine_did(name: str, now: int, days: list[float]) -> None:
     """From the stop to 400 days later every instant has the offset that the real zone gives it."""

@@ -64,16 +64,19 @@ def tell(
     """The account of these away periods, oldest first, from everything stored and the files beside it."""
     begin = periods[0].since
     end = max(period.ended_at or period.until or now for period in periods)
-    beside = record.faults(state_dir, begin, end)
-    lines = [line for line in store.lines(since=begin) if not (beside and _counts_faults(line))]
-    beside += record.databases_set_aside(state_dir, begin, end)
+    faults, aside = record.faults(state_dir, begin, end), record.databases_set_aside(state_dir, begin, end)
+    lines = [
+        line
+        for line in store.lines(since=begin)
+        if not (faults and _counts_faults(line)) and not (aside and line.kind == "store_damaged" and not line.text)
+    ]
     ids = {period.id for period in periods}
     verdicts = [row for period in periods for row in store.verdicts(period=period.id)]
     return account(
         periods,
         now=now,
         since=since,
-        lines=[*beside, *lines],
+        lines=[*faults, *aside, *lines],
         verdicts=verdicts,
         sessions=store.sessions(),
         parked=[parked for parked in store.parked() if parked.period in ids],

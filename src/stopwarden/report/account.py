@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from stopwarden.report.timeline import Judged, Look, Span
     from stopwarden.store.port import RecordLine, SessionRow, VerdictRow
 
-# Lines that say something went wrong, with us, the record or the machine.
+# Lines that say something went wrong, with us, the record or the machine, or that limit what was guarded.
+_KINDS = ("working", "waiting", "lost", "stopped", "finished", "unknown")
 _REFUSED = {"refused_permission": "permission", "refused_plan": "plan"}
-_TROUBLES = ("fault", "store_damaged", "payload_damaged", "clock_stepped", "not_covered", "relocated")
+_TROUBLES = ("fault", "store_damaged", "payload_damaged", "clock_stepped", "not_covered", "relocated", "switched")
 
 
 class Trouble(Record):
@@ -77,7 +78,7 @@ class SessionAccount(Record):
     heard_at: Instant = 0  # when it was last heard of, after the period too
 
     def seconds(self, kind: str) -> int:
-        """How long it was "working", "waiting", "lost", "stopped", "finished"."""
+        """How long it was "working", "waiting", "lost", "stopped", "finished", or "unknown"."""
         return timeline.total(self.spans, kind)
 
     @property
@@ -166,6 +167,7 @@ def account(
     heard = dict.fromkeys([*(line.session for line in own), *(one.session for one in judged)])
     heard.pop("", None)
     names = _names(heard, known)
+    known_from = _known_from(own, judged, begin)
     return Account(
         periods=tuple(periods),
         now=now,
@@ -173,7 +175,9 @@ def account(
         until=max(begin, end),
         running=running,
         zone=periods[0].zone,
-        sessions=tuple(_session(one, names[one], periods, begin, now, own, judged, known.get(one)) for one in heard),
+        sessions=tuple(
+            _session(one, names[one], periods, begin, now, own, judged, known.get(one), known_from) for one in heard
+        ),
         items=items,
         unread=unread,
         questions=tuple(one for one in asked if one.kind == "question"),
@@ -211,12 +215,16 @@ def _session(
     lines: Sequence[RecordLine],
     judged: Sequence[Judged],
     row: SessionRow | None,
+    known_from: Instant,
 ) -> SessionAccount:
     mine = [line for line in lines if line.session == session]
     stops = [one for one in judged if one.session == session]
     spans: list[Span] = []
     for period in periods:
         since, until = max(period.since, begin), min(_end(period, now), now)
+        if since < known_from < until:
+            spans.append(timeline.Span(since=since, until=known_from, kind="unknown"))
+            since = known_from
         told = [line for line in mine if line.period in (period.id, "") and since <= line.at <= until]
         judged_then = [one for one in stops if one.period == period.id and since <= one.at <= until]
         if told or judged_then or len(periods) == 1:
@@ -239,6 +247,13 @@ def _session(
         heard_at=row.last_event_at if row is not None else 0,
         covered=bool(stops) or any(line.kind != "not_covered" for line in mine),
     )
+
+
+def _known_from(lines: Sequence[RecordLine], judged: Sequence[Judged], begin: Instant) -> Instant:
+    """From when on the record tells of sessions: where a database was lost, not before that."""
+    lost = max((line.at for line in lines if line.kind == "store_damaged"), default=begin)
+    told = [line.at for line in lines if line.session] + [one.at for one in judged]
+    return lost if all(at >= lost for at in told) else begin
 
 
 def _looks_said_missed(lines: Iterable[RecordLine]) -> list[Instant]:
@@ -343,6 +358,6 @@ def as_json(given: Account) -> dict[str, Any]:
         "blocks": sum(one.blocks for one in given.sessions),
         "refused": sum(one.times for one in given.refused),
         "tokens": sum(one.tokens for one in given.sessions),
-        "seconds": {kind: given.total(kind) for kind in ("working", "waiting", "lost", "stopped", "finished")},
+        "seconds": {kind: given.total(kind) for kind in _KINDS},
     }
     return whole

@@ -178,7 +178,7 @@ class _Telling:
             lines += self._section("OWED", self._owed())
             lines += self._section("COUNTS", self._counts())
         if self.verbose and verdict.reason:
-            lines += self._section("SAID", [plain(line, 400) for line in verdict.reason.splitlines()])
+            lines += self._section("SAID", [_printable(line) for line in verdict.reason.splitlines()])
         return lines + self._section("AGAIN", self._again())
 
     def _why(self) -> list[str]:
@@ -317,6 +317,11 @@ def _state(item: Item) -> str:
     gone = {"removed": "taken off the list, asked for once more", "dropped": "dropped, asked for once more"}
     said = gone.get(item.state, "marked as waiting, asked for once more" if item.state == "waiting" else item.state)
     return f"  ({said})"
+
+
+def _printable(line: str) -> str:
+    """A line as the agent read it, less what a terminal would act on."""
+    return "".join(char if char.isprintable() else " " for char in line)
 
 
 def _shown(value: object) -> str:

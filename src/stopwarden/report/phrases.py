@@ -85,20 +85,24 @@ class Phrases:
 
     def trouble(self, trouble: Trouble) -> str:
         """What went wrong with us, the record or the machine, and what to do or to believe."""
-        at, what = self.times.clock(trouble.at), plain(trouble.text, 160)
+        at, what = self.times.clock(trouble.at), plain(trouble.text, 160).rstrip(".")
         name = self.names.get(trouble.session, "")
         times = f" ({trouble.times} times)" if trouble.times > 1 and trouble.kind != "record_gap" else ""
         if trouble.kind == "fault":
             return f"{at} Stopwarden itself failed{times}: {what}. Run: stopwarden doctor"
         if trouble.kind == "store_damaged":
-            where = f": {what}" if what else ""
-            return f"{at} The database could not be read and was set aside{where}. What it held is not in this report."
+            lost = f"could not be read and was set aside: {what}" if what else "was gone, and a new one was begun"
+            return f"{at} The database {lost}. What it held is not in this report."
         if trouble.kind == "payload_damaged":
             return f"{at} {name}: what the agent program reported could not be read whole{times}."
         if trouble.kind == "clock_stepped":
             return f"{at} The clock was set{_step(trouble.text)}: times around it are not exact."
         if trouble.kind == "not_covered":
-            return f"{name} was not covered: {what or 'its hook was never seen'}."
+            later = any(one.id == trouble.session and one.verdicts for one in self.account.sessions)
+            since = " It was heard of later." if later else ""
+            return f"Not covered when you left: {what or name}.{since}"
+        if trouble.kind == "switched":
+            return f"{at} Switched {what}."
         if trouble.kind == "relocated":
             return f"{at} {name} moved to another folder: {what}"
         if trouble.kind == "verdict_unreadable":

@@ -205,6 +205,7 @@ class _Page:
             "lost": "lost",
             "stopped": "stopped",
             "finished": "nothing left",
+            "unknown": "not recorded",
         }
         seconds = whole_minutes([one.seconds(kind) for kind in kinds])
         parts = []
@@ -273,9 +274,11 @@ class _Page:
             self._section("SESSION", entries + [line for _, line in sorted(told, key=lambda pair: pair[0])])
 
     def _stretch(self, span: Span) -> str:
-        what = {"clock": "the clock was set forward", "finished": "nothing left"}.get(span.kind, span.kind)
+        what = {"clock": "the clock was set forward", "finished": "nothing left", "unknown": "not recorded"}.get(
+            span.kind, span.kind
+        )
         look = f", next look {self.times.clock(span.look)}" if span.kind == "waiting" and span.look else ""
-        why = f": {self.say.why(span)}" if span.cause and span.kind not in ("clock", "waiting") else ""
+        why = f": {self.say.why(span)}" if span.cause and span.kind not in ("clock", "waiting", "unknown") else ""
         return f"  {self.times.span(span.since, span.until)}  {what} {length(span.seconds)}{look}{why}"
 
     def _stories(self) -> None:

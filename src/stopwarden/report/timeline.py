@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stopwarden.core.events import Instant
     from stopwarden.store.port import RecordLine, SessionRow, VerdictRow
 
-    SpanKind = Literal["working", "waiting", "lost", "stopped", "finished", "clock"]
+    SpanKind = Literal["working", "waiting", "lost", "stopped", "finished", "unknown", "clock"]
 
 STEP_MIN = 60  # a smaller step of the clock is not worth a span of its own
 
@@ -136,7 +136,7 @@ def spans(
     lines: Iterable[RecordLine], verdicts: Iterable[Judged], since: Instant, until: Instant, row: SessionRow | None
 ) -> tuple[Span, ...]:
     """One session's time from `since` to `until`; lines and verdicts are its own, in the order they were written."""
-    events = [event for event in _in_order(lines, verdicts) if event.at <= until]
+    events = [event for event in _in_order(lines, verdicts) if event.at <= until and event.kind not in _NOT_ITS_OWN]
     if not events:
         return (Span(since=since, until=until, kind="stopped", cause="not_heard"),) if until > since else ()
     walk = _Walk(since, until, _before(events[0], since))
@@ -179,6 +179,8 @@ def _before(first: _Event, since: Instant) -> _State:
     return _State(since=since, kind="working")
 
 
+# Lines that may name a session and yet are no sign of it.
+_NOT_ITS_OWN = ("away", "back", "period_ended", "on", "off", "observe", "switched", "fault", "item_added", "relocated")
 # Events after which the session is at work, whatever it did before.
 _AT_WORK = (
     "prompt",
