@@ -193,11 +193,9 @@ def check_disabled(context: Context, files: list[str], managed_files: list[str])
 def _interpreter(context: Context, hooks: list[Installed], refreshed: bool) -> Iterator[Finding]:
     ours = (launcher.interpreter(), launcher.path(context.env))
     for python, hook in sorted({(hook.command.python, hook.command.launcher) for hook in hooks}):
-        if not os.access(python, os.X_OK):
-            yield fail("interpreter", f"{python} is gone.", f"Run: {INSTALL}")
-            continue
-        if not os.path.isfile(hook):
-            yield fail("launcher", f"{hook} is gone.", f"Run: {INSTALL}")
+        gone = launcher.what_is_gone(python, hook)
+        if gone:
+            yield fail("launcher" if gone == hook else "interpreter", f"{gone} is gone.", f"Run: {INSTALL}")
             continue
         code = IMPORTS.format(sites=list(_sites(hook)))
         told = asked([python, "-I", "-S", "-c", code], 20)

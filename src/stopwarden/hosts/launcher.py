@@ -193,6 +193,13 @@ def write(env: Mapping[str, str], python: str) -> bool:
     return True
 
 
+def what_is_gone(python: str, hook: str) -> str:
+    """Which of an entry's two files cannot be started any more, or "": two looks, so `away` can afford it."""
+    if not os.access(python, os.X_OK):
+        return python
+    return "" if os.path.isfile(hook) else hook
+
+
 def remove(env: Mapping[str, str]) -> None:
     """Takes the launcher away, and its directory if nothing else is in it."""
     try:
