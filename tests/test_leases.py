@@ -214,7 +214,9 @@ def test_a_lease_from_a_minute_to_a_day_is_taken(seconds: int) -> None:
     assert check_lease(seconds) == seconds
 
 
-@pytest.mark.parametrize("retry, allowed", [(0, False), (-5, False), (29, True), (30, False), (60, False), (90, False)])
+@pytest.mark.parametrize(
+    "retry, allowed", [(0, False), (-5, False), (1, True), (29, True), (30, False), (60, False), (90, False)]
+)
 def test_a_lease_outlasts_its_due_and_the_due_outlasts_the_retry(retry: int, allowed: bool) -> None:
     """A minute's lease is due after 30 s; a failed renewal must be tried again before that."""
     if allowed:

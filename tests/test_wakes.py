@@ -272,6 +272,13 @@ def test_an_overdue_one_shot_is_not_taken_for_the_next_days() -> None:
     assert finding.why == "was due Sun 14:18, 23 h 52 min ago, and has not fired"
 
 
+def test_a_wake_one_second_ahead_is_not_due_yet() -> None:
+    """Its latest moment is its own until it is reached."""
+    fire = at("2026-11-30 14:18")
+    assert judged(once("18 14 * * *", first_seen=fire - HOUR), fire, now=fire - 1).latest == fire
+    assert judged(once("18 14 * * *", first_seen=fire - HOUR), fire, now=fire).qualifies
+
+
 def test_the_hosts_word_for_a_one_shot_beats_its_schedule() -> None:
     """The host said 21:18:40; the schedule, seen first at 21:30, would have meant tomorrow."""
     word = at("2026-11-30 21:18:40")
@@ -553,6 +560,15 @@ def test_a_rejected_wake_says_in_one_clause_what_is_wrong(wake: Wake, why: str) 
     assert judged(wake).why == why
 
 
+def test_a_far_fire_is_told_with_its_local_date() -> None:
+    """Two in the night of the 25th in Kolkata is the 24th in UTC: the person's own date is shown."""
+    zone = ZoneOf(ZoneInfo("Asia/Kolkata"))
+    finding = judge_wake(
+        once("0 2 25 12 *"), now=NOW, deadline=NOW + HOUR, scheduler=PLAIN, zone=zone, evidence="evidence"
+    )
+    assert finding.why.startswith("fires 2026-12-25 02:00, ")
+
+
 # What to suggest
 
 
@@ -598,8 +614,13 @@ def test_what_is_suggested_qualifies_whatever_the_jitter(scheduler: Scheduler, w
         (55, "all", 'CronCreate with cron "*/30 * * * *" and recurring true'),
         (31, "all", 'CronCreate with cron "*/20 * * * *" and recurring true'),
         (25, "all", 'CronCreate with cron "*/15 * * * *" and recurring true'),
+        (19, "all", 'CronCreate with cron "*/12 * * * *" and recurring true'),
+        (16, "all", 'CronCreate with cron "*/10 * * * *" and recurring true'),
+        (10, "all", 'CronCreate with cron "*/6 * * * *" and recurring true'),
         (9, "all", 'CronCreate with cron "*/5 * * * *" and recurring true'),
+        (8, "all", "ScheduleWakeup with delaySeconds 300"),
         (6, "all", "ScheduleWakeup with delaySeconds 240"),
+        (4, "all", "ScheduleWakeup with delaySeconds 120"),
         (55, "non_recurring", "ScheduleWakeup with delaySeconds 3000"),
         (720, "non_recurring", "ScheduleWakeup with delaySeconds 3600"),
         (2, "all", "ScheduleWakeup with delaySeconds 60"),
@@ -618,6 +639,7 @@ def test_without_jitter_the_interval_may_fill_the_room() -> None:
     """By the recorded rule every 20 minutes is in time for a deadline in 21, and a minute less is not."""
     assert '"*/20 * * * *"' in suggest(NOW, NOW + 21 * MINUTE, CLAUDE, LONDON, "nominal")
     assert '"*/15 * * * *"' in suggest(NOW, NOW + 21 * MINUTE - 1, CLAUDE, LONDON, "nominal")
+    assert '"*/20 * * * *"' in suggest(NOW, NOW + 21 * MINUTE, PLAIN, LONDON, "evidence")
 
 
 def test_the_same_wakes_are_judged_the_same_twice() -> None:

@@ -39,7 +39,6 @@ LATE_MAX = {"claude_code": 30 * MINUTE, "qwen_code": 15 * MINUTE}  # … at most
 
 SELF_PACED_MIN, SELF_PACED_MAX = 60, HOUR  # what ScheduleWakeup takes
 _EVERY = (30, 20, 15, 12, 10, 6, 5)  # minutes between wakes that are worth a turn, the fewest turns first
-_EVERY_AT_WORST = (3, 2, 1)
 
 
 class _Terms(Record):
@@ -85,7 +84,8 @@ def judge_wake(
 def suggest(now: Instant, deadline: Instant, scheduler: Scheduler, zone: Zone, evidence: str) -> str:
     """The call that would schedule a qualifying wake, in the host's words; "" if none can come in time.
 
-    A recurring wake is preferred, since it outlives an error that ends a turn. What is named qualifies
+    A recurring wake is preferred, since it outlives an error that ends a turn; where it would have to
+    come more often than every five minutes, one self-paced wake costs less. What is named qualifies
     now and a minute from now, whatever the host's jitter does to it.
     """
     if scheduler.works == "none":
@@ -93,7 +93,7 @@ def suggest(now: Instant, deadline: Instant, scheduler: Scheduler, zone: Zone, e
     terms = _Terms(now=now, deadline=deadline, scheduler=scheduler, zone=zone, evidence=evidence)
     if scheduler.works == "non_recurring":
         return _self_paced_call(terms)
-    return _recurring_call(_EVERY, terms) or _self_paced_call(terms) or _recurring_call(_EVERY_AT_WORST, terms)
+    return _recurring_call(terms) or _self_paced_call(terms)
 
 
 # The finding
@@ -289,13 +289,13 @@ def _lateness(interval: int, jitter: str) -> int:
 # What would qualify
 
 
-def _recurring_call(every: tuple[int, ...], terms: _Terms) -> str:
+def _recurring_call(terms: _Terms) -> str:
     """A recurring wake of one of these intervals that comes in time at any phase of it."""
     room = terms.deadline - terms.now - MINUTE  # the call is made later than now
-    for minutes in every:
+    for minutes in _EVERY:
         interval = minutes * MINUTE
         late = 0 if terms.evidence == "nominal" else _lateness(interval, terms.scheduler.jitter)
-        schedule = "* * * * *" if minutes == 1 else f"*/{minutes} * * * *"
+        schedule = f"*/{minutes} * * * *"
         if interval + late <= room and _qualifies(schedule, "recurring", None, terms):
             return f'CronCreate with cron "{schedule}" and recurring true'
     return ""
