@@ -147,10 +147,9 @@ def read(text: str) -> Reading:
                     continue
             state = plain_item(body[:6])
         if hidden:
-            if _closes(body, hidden):
-                hidden = ""
-                continue
             if column > owner or (state is None and _box(body[_marker(body) :].lstrip(" \t")) is None):
+                if _closes(body, hidden):
+                    hidden = ""
                 continue
             hidden = ""  # the item that it stood in has ended
         if state is not None:
@@ -159,7 +158,7 @@ def read(text: str) -> Reading:
             rest = body[marker:].lstrip(" \t")
             if rest and _marker(rest):
                 column, rest = _innermost(column, body)
-            state, said = _box(rest) or (None, rest)
+            state, said = _box(rest, tight=body[marker : marker + 1] == "[") or (None, rest)
         else:
             said = ""
         if said or state is not None:
@@ -204,7 +203,7 @@ def read(text: str) -> Reading:
             wraps, text_before = False, ""
         elif body[0] in "-=*_" and not body.strip(body[0] + " \t"):
             if body[0] in "-=" and text_before and not blank:
-                heading = text_before
+                heading = one_line(text_before)
             wraps, text_before = False, ""
         elif body[0] in "`~<" and (hidden := closers.opened_by(body, number)):
             owner = max((at for at, _ in lists if at < column), default=-1)
@@ -215,7 +214,7 @@ def read(text: str) -> Reading:
         else:
             if blank and lists and column <= lists[0][0]:
                 lists.clear()
-            text_before = one_line(body)
+            text_before = body
         blank = False
 
     for index, more in wrapped.items():
@@ -257,7 +256,7 @@ def _marker(body: str) -> int:
         return 1 if body[1:2] in ("", " ", "\t", "[") else 0
     if first in _DIGITS:
         end = 1
-        while end < 10 and body[end : end + 1] in _DIGITS:
+        while end < 9 and body[end : end + 1] in _DIGITS:
             end += 1
         if body[end : end + 1] in (".", ")") and body[end + 1 : end + 2] in ("", " ", "\t", "["):
             return end + 1
@@ -287,8 +286,11 @@ def _unquoted(line: str) -> tuple[int, int, str]:
     return depth, len(line[: len(line) - len(body)].expandtabs(4)), body
 
 
-def _box(rest: str) -> tuple[ItemState, str] | None:
-    """State and text of what follows a list marker, or None if it begins with no box."""
+def _box(rest: str, *, tight: bool = False) -> tuple[ItemState, str] | None:
+    """State and text of what follows a list marker, or None if it begins with no box.
+
+    A blank may be missing on one side of the box, not on both: `tight` says that it is missing before.
+    """
     if rest[:1] != "[":
         return None
     end = rest.find("]", 1, 6)
@@ -300,7 +302,7 @@ def _box(rest: str) -> tuple[ItemState, str] | None:
         if len(mark) > 1 or mark.isalnum():
             return None
         state = "open"
-    if after[:1] not in ("", " ", "\t") and (mark or after[0] in "([:"):
+    if after[:1] not in ("", " ", "\t") and (tight or mark or after[0] in "([:"):
         return None
     return state, after.strip()
 

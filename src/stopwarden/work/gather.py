@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 
+from stopwarden.core.bounds import ITEMS_MAX
 from stopwarden.core.errors import ListError
 from stopwarden.core.record import Record
 from stopwarden.work import checkout, files, host_todos, identity
@@ -105,12 +106,13 @@ def read_lists(
         name = name_of(path, root)
         stored, fresh = _stored(store, real, period_id)
         try:
-            there = files.read_list(path, name, now=now, follow=path != own)
+            reading = read(files.read_list(path, name, now=now, follow=path != own).text)
+            if len(reading.titles) > ITEMS_MAX:
+                raise files.unreadable(name, f"it has more than {ITEMS_MAX:,} items")
         except ListError as error:
             never_made = path == own and not fresh and not os.path.lexists(path)
             lists.append(ReadList(path=path, name=name, unread="" if never_made else error.happened))
             continue
-        reading = read(there.text)
         begun = identity.begin_period(stored, period_id)
         snapshot, items = identity.track(begun, reading, name, taken)
         items = _apart(items, taken, f"{len(lists) + 1}.")
