@@ -165,9 +165,12 @@ class Database:
             if self._connection.in_transaction:
                 level = f"level_{self._depth}"
                 self._connection.execute(f"ROLLBACK TO {level}; RELEASE {level}" if self._depth else "ROLLBACK")
-        except apsw.Error as error:  # the connection was closed, or can do nothing any more
-            self._broken = self._broken or failure.translated(error, self.path)
-            self._connection.close()
+        except apsw.ConnectionClosedError:
+            pass
+        except apsw.Error as error:
+            if self._connection.in_transaction:  # it can do nothing any more; the next opening undoes what is left
+                self._broken = failure.translated(error, self.path)
+                self._connection.close()
 
     # statements
 

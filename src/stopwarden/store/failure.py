@@ -83,7 +83,7 @@ def set_aside(path: str, found: tuple[int, int] | None, why: str, wait: float) -
             os.rename(path, aside)
             for companion in place.COMPANIONS:
                 if os.path.lexists(path + companion):
-                    os.rename(path + companion, aside + companion)
+                    os.rename(path + companion, place.unused(aside + companion))
             place.sync_directory(os.path.dirname(path))
     except (OSError, StopwardenError) as error:
         return StoreCorruptError(

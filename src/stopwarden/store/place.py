@@ -52,6 +52,7 @@ def prepare(env: Mapping[str, str]) -> str:
     Raises StorePlaceError where the place is refused, StoreUnwritableError where it cannot be made.
     """
     path = state_dir(env)
+    _refuse_unusable(path)
     ours = _ours(path)
     above = os.path.dirname(ours[0])
     missing = []
@@ -67,13 +68,12 @@ def prepare(env: Mapping[str, str]) -> str:
 
 
 def check(path: str) -> None:
-    """Whether the state directory at this path is safe. Narrows it to 0700 where it is only too readable.
+    """Whether the state directory at this path is safe. Where it is only too readable, that is taken from it.
 
     Raises StorePlaceError for a symbolic link, another owner, a directory that others may write
     in, a network file system, a path too long for SQLite, or no directory at all.
     """
-    if len(os.fsencode(path)) > LONGEST_PATH:
-        raise _refused(path, "its path is too long for a database")
+    _refuse_unusable(path)
     for level in _ours(path):
         if not _directory_there(level):
             raise _refused(level, "there is no such directory", do="Any stopwarden command makes it")
@@ -82,13 +82,13 @@ def check(path: str) -> None:
         raise _refused(path, f"it belongs to another user (uid {there.st_uid})")
     if there.st_mode & 0o022:
         raise _refused(path, "others may write in it", do=f"See what is in it, then: chmod 700 {path}")
-    if stat.S_IMODE(there.st_mode) != 0o700:
-        _narrow(path, 0o700)
+    if stat.S_IMODE(there.st_mode) & ~0o700:
+        _narrow(path, there.st_mode & 0o700)
     _refuse_network(path)
 
 
 def check_file(path: str) -> bool:
-    """Whether there is a file of ours at this path. Narrows it to 0600 where it is only too readable.
+    """Whether there is a file of ours at this path. Where it is only too open, that is taken from it.
 
     Raises StorePlaceError for a symbolic link, anything but a regular file, or another owner.
     """
@@ -99,8 +99,8 @@ def check_file(path: str) -> bool:
     except OSError as error:
         raise _refused(path, os.strerror(error.errno or 0)) from error
     _refuse_strange(path, there)
-    if there.st_mode & 0o177:
-        _narrow(path, 0o600)
+    if stat.S_IMODE(there.st_mode) & ~0o600:
+        _narrow(path, there.st_mode & 0o600)
     return True
 
 
@@ -130,8 +130,9 @@ def open_private(path: str, flags: int) -> int:
     try:
         there = os.fstat(descriptor)
         _refuse_strange(path, there)
-        if stat.S_IMODE(there.st_mode) != 0o600:
-            os.fchmod(descriptor, 0o600)
+        wanted = 0o600 if flags & os.O_CREAT else there.st_mode & 0o600
+        if stat.S_IMODE(there.st_mode) != wanted:
+            os.fchmod(descriptor, wanted)
     except BaseException:
         os.close(descriptor)
         raise
@@ -212,6 +213,17 @@ def _ours(path: str) -> list[str]:
         if above != "/":
             levels.insert(0, above)
     return levels
+
+
+def _refuse_unusable(path: str) -> None:
+    """Refuses what SQLite cannot open."""
+    try:
+        length = len(path.encode())
+    except UnicodeEncodeError:
+        path = os.fsencode(path).decode("utf-8", "replace")
+        raise _refused(path, "its path is no UTF-8 text") from None
+    if length > LONGEST_PATH:
+        raise _refused(path, "its path is too long for a database")
 
 
 def _directory_there(path: str, *, follow: bool = False) -> bool:

@@ -96,14 +96,14 @@ def digest_of(text: str) -> str:
 
 def stale(session_id: str, expected_revision: int) -> StaleVerdictError:
     return StaleVerdictError(
-        f"The state of session {session_id} is no longer at revision {expected_revision}",
+        f"The state of session {storable(session_id)} is no longer at revision {expected_revision}",
         kept="The newer state was kept",
         do="Judge the stop again",
     )
 
 
 def known_already(period_id: str) -> StoreUnwritableError:
-    return StoreUnwritableError(f"There is an away period {period_id} already", kept="It was left as it is")
+    return StoreUnwritableError(f"There is an away period {storable(period_id)} already", kept="It was left as it is")
 
 
 def not_parked(number: int) -> StoreUnwritableError:
