@@ -265,10 +265,7 @@ def test_what_belongs_to_another_user_is_refused(
     else:  # then it is we who are somebody else
         monkeypatch.setattr(os, "geteuid", lambda: 4711)
     with pytest.raises(StorePlaceError, match="belongs to another user"):
-        if what == "spool":
-            place.open_private(str(path), os.O_RDONLY)
-        else:
-            open_sqlite(str(state_dir))
+        place.open_private(str(path), os.O_RDONLY) if what == "spool" else open_sqlite(str(state_dir))
 
 
 def test_a_path_too_long_for_a_database_is_refused_before_anything_is_made(tmp_path: pathlib.Path) -> None:

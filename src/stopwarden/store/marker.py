@@ -43,7 +43,10 @@ def read(state_dir: str) -> tuple[AwayPeriod, ...] | None:
 
     Raises StorePlaceError where the file is a symbolic link or another user's: armed as well.
     """
-    told = _read(state_dir)
+    try:
+        told = _read(state_dir)
+    except OSError:  # the disk does not give it
+        return UNREADABLE
     return None if told is None else told[0]
 
 
@@ -53,8 +56,8 @@ def write(state_dir: str, periods: Iterable[AwayPeriod], policies: Mapping[str, 
     `policies` are JSON texts by period id; a period without one keeps the one that the marker has.
     Raises StoreUnwritableError, or StorePlaceError as `read` does.
     """
-    before = _read(state_dir)
-    known = {**(before[1] if before else {}), **(policies or {})}
+    _, before = _told(state_dir)
+    known = {**before, **(policies or {})}
     told = [{**period.as_dict(), "policy": known.get(period.id, "")} for period in periods]
     if not told:
         remove(state_dir)
@@ -92,7 +95,7 @@ def arm(store: Store, state_dir: str, period: AwayPeriod, policy_json: str) -> N
     Raises the Store…Error classes.
     """
     with store.transaction():  # two commands at once take turns at the marker too
-        before = read(state_dir)
+        before, _ = _told(state_dir)
         others = [*store.open_periods(), *(before if before and before is not UNREADABLE else ())]
         told = {one.id: one for one in (*others, period)}
         write(state_dir, told.values(), {period.id: policy_json})
@@ -127,7 +130,7 @@ def settle(store: Store, state_dir: str) -> list[AwayPeriod]:
     """
     assert not store.in_transaction, "the marker follows what is committed"
     with store.transaction():
-        marked, policies = _read(state_dir) or (None, {})
+        marked, policies = _told(state_dir)
         known = {period.id for period in store.periods()}
         if marked is UNREADABLE:
             if not known:
@@ -143,14 +146,23 @@ def settle(store: Store, state_dir: str) -> list[AwayPeriod]:
     return still
 
 
+def _told(state_dir: str) -> tuple[tuple[AwayPeriod, ...] | None, dict[str, str]]:
+    """What `_read` says, for whoever will write the marker: a disk that fails just now must not cost what it holds."""
+    try:
+        return _read(state_dir) or (None, {})
+    except OSError as error:
+        raise _unwritable(state_dir, error) from error
+
+
 def _read(state_dir: str) -> tuple[tuple[AwayPeriod, ...], dict[str, str]] | None:
-    """The periods, or `UNREADABLE`, and the policies by period id; None if there is no marker."""
+    """The periods, or `UNREADABLE`, and the policies by period id; None if there is no marker.
+
+    Raises OSError where the file is there and the disk does not give it.
+    """
     try:
         file = place.open_private(f"{state_dir}/{NAME}", os.O_RDONLY)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError:
-        return UNREADABLE, {}
     try:
         data = b""
         while len(data) <= LARGEST:
@@ -158,7 +170,7 @@ def _read(state_dir: str) -> tuple[tuple[AwayPeriod, ...], dict[str, str]] | Non
             if not part:
                 return _understood(wire.loads(data))
             data += part
-    except (OSError, ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError):
         pass
     finally:
         os.close(file)
@@ -228,7 +240,7 @@ def _keep_aside(state_dir: str) -> None:
 
 def _unwritable(state_dir: str, error: OSError) -> StoreUnwritableError:
     return StoreUnwritableError(
-        f"{state_dir}/{NAME} cannot be written: {os.strerror(error.errno or 0)}",
+        f"{state_dir}/{NAME} cannot be read or written: {os.strerror(error.errno or 0)}",
         kept="Whether you are away was not changed in the database",
         do="Make room on that disk, or make it writable",
     )
