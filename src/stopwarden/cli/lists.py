@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from stopwarden.cli.person import RECENT
 from stopwarden.core import periods
 from stopwarden.core.errors import ListError, StopwardenError, UsageError
 from stopwarden.core.record import Record
@@ -109,7 +110,7 @@ def _lists_there(
     if own and (os.path.lexists(own) or (period is not None and adding)):
         return (own,)
     if period is not None and store is not None and not session:
-        rows = [row for row in store.sessions(period.since) if row.root == root]
+        rows = [row for row in store.sessions(period.since - RECENT) if row.root == root]
         theirs = tuple(path for row in rows if os.path.lexists(path := checkout.own_list_path(root, row.id)))
         if theirs:
             return theirs

@@ -116,7 +116,7 @@ def read_lists(
         begun = identity.begin_period(stored, period_id)
         snapshot, items = identity.track(begun, reading, name, taken)
         items = _apart(items, taken, f"{len(lists) + 1}.")
-        if path != paths[-1]:
+        if len(paths) > 1:
             taken.update([item.id for item in items])
         lists.append(
             ReadList(

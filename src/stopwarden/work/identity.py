@@ -329,15 +329,18 @@ def _first_seen(before: str, state: str) -> str:
 
 
 def _gone(seen: _Seen, same: list[int]) -> list[tuple[str, str, str, str]]:
-    """The vanished: those that were and have not come back, then the newly vanished."""
+    """The vanished: those that were and have not come back, then the newly vanished.
+
+    What this period has never seen is no loss of this period.
+    """
     back = set(same)
     count = len(seen.ids)
     gone = [one for at, one in enumerate(seen.gone) if count + at not in back]
     for at in range(count):
-        if at not in back:
+        if at not in back and seen.before[at] != "?":
             state = seen.states[at]
             kept = state if _STATES[state] in _FINISHED else "r"
-            gone.append((seen.ids[at], seen.titles[at], kept, _first_seen(seen.before[at], state)))
+            gone.append((seen.ids[at], seen.titles[at], kept, seen.before[at]))
     return gone[-VANISHED_MAX:]
 
 
