@@ -241,6 +241,45 @@ def test_work_that_is_never_heard_of_again_is_silent_not_working_and_not_waiting
     assert stretches(only(night.account("00:15")))[-1] == "working 23:06-00:15"
 
 
+def test_a_compaction_in_the_middle_of_a_turn_does_not_end_it() -> None:
+    """The host starts the session anew at a compaction; after a resume it sits idle until a prompt."""
+    for source, span in (("compact", "working 23:06-00:10"), ("resume", "stopped (no_turn) 23:50-00:10")):
+        night = Night()
+        night.line("23:06", "prompt", "person")
+        night.line("23:50", "compacted")
+        night.line("23:50", "session_started", source)
+        assert stretches(only(night.account("00:10")))[-1] == span
+
+
+def test_the_notice_of_an_idle_session_ends_only_what_was_thought_to_be_work() -> None:
+    """While it waits or is held by a limit the host says idle too; that changes nothing."""
+    waiting, working, limited = Night(), Night(), Night()
+    for night in (waiting, working, limited):
+        night.line("23:06", "prompt", "person")
+    waiting.stop("23:10", "waiting", look="23:50")
+    limited.line("23:10", "error", "rate_limit")
+    for night in (waiting, working, limited):
+        night.line("23:11", "idle")
+    assert [stretches(only(night.account("23:40")))[-1] for night in (waiting, working, limited)] == [
+        "waiting 23:10-23:40",
+        "stopped (no_stop_seen) 23:11-23:40",
+        "lost (limit) 23:10-23:40",
+    ]
+
+
+def test_a_stop_after_a_look_whose_prompt_was_not_seen_shows_that_the_look_came() -> None:
+    """Work began at the look; had the look been missed, the record would say so."""
+    night = Night()
+    night.line("23:06", "prompt", "person")
+    night.stop("23:10", "waiting", look="23:50")
+    night.stop("23:56", "waiting", look="00:30")
+    assert stretches(only(night.account("00:00")))[2:] == [
+        "waiting 23:10-23:50",
+        "working 23:50-23:56",
+        "waiting 23:56-00:00",
+    ]
+
+
 def test_a_long_turn_with_tools_is_work() -> None:
     """Tool use writes no line, but the session was heard: four hours in one turn are four hours of work."""
     night = Night()
@@ -587,9 +626,9 @@ def test_many_items_ticked_at_once_after_a_block_are_not_shown_as_steady_work() 
 
 
 def test_items_ticked_one_by_one_are_no_bulk_close() -> None:
-    """Neither a tick at each stop, nor several found at a first stop that no block came before."""
-    steady, first = Night(), Night()
-    for night in (steady, first):
+    """Neither a tick at each stop, nor two at one, nor several found at a first stop that no block came before."""
+    steady, first, two = Night(), Night(), Night()
+    for night in (steady, first, two):
         night.list("one", "two", "three")
         night.line("23:06", "prompt", "person")
     for number, clock in enumerate(("23:20", "23:40", "00:10"), 1):
@@ -597,7 +636,10 @@ def test_items_ticked_one_by_one_are_no_bulk_close() -> None:
         steady.stop(clock)
     first.tick("23:40", "i1", "i2", "i3")
     first.stop("23:40")
-    for night in (steady, first):
+    two.stop("23:30")
+    two.tick("23:40", "i1", "i2")
+    two.stop("23:40")
+    for night in (steady, first, two):
         assert {story.at_once for story in night.account("00:20").items} == {0}
         assert "at once" not in page(night, "00:20")
 
