@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from stopwarden.clock import SystemZone
-from stopwarden.core.bounds import KEEPER_BACKOFF, Policy
+from stopwarden.core.bounds import HOUR, KEEPER_BACKOFF, Policy
 from stopwarden.hook import keeper
 from tests.conftest import LONDON, at
 from tests.support.night import SESSION, HookNight, cron
@@ -35,7 +35,13 @@ class Kept:
     def keep(self, session: str = SESSION) -> str:
         """Runs the keeper to its end: the line that woke the session, or ""."""
         return keeper.keep(
-            session, self.night.state_dir, LONDON, now=lambda: self.now, sleep=self.sleep, leave=self.left.append
+            session,
+            self.night.state_dir,
+            LONDON,
+            now=lambda: self.now,
+            sleep=self.sleep,
+            leave=self.left.append,
+            lives=7 * HOUR,
         )
 
 

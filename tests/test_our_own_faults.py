@@ -29,10 +29,18 @@ def junk(night: HookNight) -> None:
     pathlib.Path(f"{night.state_dir}/stopwarden.db").write_bytes(b"no database at all\n" * 400)
 
 
-@pytest.mark.case("A96", "A99")
+def wedge(night: HookNight) -> pathlib.Path:
+    """A directory stands where the database was: nothing can be read, written or begun anew."""
+    database = pathlib.Path(f"{night.state_dir}/stopwarden.db")
+    database.rename(f"{database}.real")
+    database.mkdir()
+    return database
+
+
+@pytest.mark.case("A99")
 def test_faults_in_a_row_block_three_times_and_then_allow(night: HookNight) -> None:
-    """Away and the database is gone for good: three blocks that say so, counted beside the marker, then allowed."""
-    junk(night)
+    """Away, and the database cannot be used: three blocks that say so, counted beside the marker, then allowed."""
+    wedge(night)
     answers = [night.send("stop") for _ in range(5)]
     assert [answer.get("decision") for answer in answers] == ["block"] * 3 + [None] * 2
     assert "could not judge" in answers[0]["reason"]
@@ -40,24 +48,39 @@ def test_faults_in_a_row_block_three_times_and_then_allow(night: HookNight) -> N
     assert fault.in_a_row(night.state_dir, SESSION) == 3
 
 
+@pytest.mark.case("A96")
+def test_a_damaged_database_is_set_aside_and_the_night_goes_on(night: HookNight) -> None:
+    """Junk in place of the database: a fault that says so, nothing deleted, a new one that knows the away period."""
+    junk(night)
+    assert "could not judge" in night.send("stop")["reason"]
+    aside = list(pathlib.Path(night.state_dir).glob("stopwarden.db.damaged-*"))
+    assert aside
+    assert aside[0].read_bytes().startswith(b"no database")
+    night.send("stop")
+    answer = night.send("stop")
+    assert '"A"' in answer["reason"], "judged again"
+    assert {"store_damaged", "fault"} <= set(night.lines())
+    assert fault.in_a_row(night.state_dir, SESSION) == 0
+
+
 def test_a_judged_stop_ends_the_row_of_faults_and_records_it(night: HookNight) -> None:
     """Two faults, then a judged stop: the count begins anew and the record says what happened."""
-    database = pathlib.Path(f"{night.state_dir}/stopwarden.db")
-    database.rename(f"{database}.away")
+    database = wedge(night)
     night.send("stop")
     night.send("stop")
-    pathlib.Path(f"{database}.away").rename(database)
-    assert night.send("stop")["decision"] == "block"
+    database.rmdir()
+    pathlib.Path(f"{database}.real").rename(database)
+    assert '"A"' in night.send("stop")["reason"]
     assert fault.in_a_row(night.state_dir, SESSION) == 0
     assert "fault" in night.lines()
-    database.rename(f"{database}.away")
+    wedge(night)
     assert [night.send("stop").get("decision") for _ in range(4)] == ["block"] * 3 + [None]
 
 
 @pytest.mark.case("A97")
 def test_a_fault_that_cannot_be_counted_never_blocks(night: HookNight) -> None:
     """An uncounted block would be a loop: where even the count fails the stop is allowed, and said."""
-    junk(night)
+    wedge(night)
     os.mkdir(f"{night.state_dir}/faults")
     answer = night.send("stop")
     assert "decision" not in answer
@@ -123,6 +146,7 @@ def test_any_payload_gets_a_valid_answer_while_away(
 ) -> None:
     """Whatever arrives, the session is known from the environment, the stop is judged, and the answer is valid."""
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", SESSION)
+    monkeypatch.chdir(night.project)
     night.send("session-start", night.payload("SessionStart", source="startup"))
     answer = night.send("stop", raw)
     assert answer["decision"] == "block"
@@ -131,8 +155,9 @@ def test_any_payload_gets_a_valid_answer_while_away(
     assert json.loads(done.stdout)["decision"] == "block"
 
 
-def test_a_payload_without_any_session_is_a_fault(night: HookNight) -> None:
+def test_a_payload_without_any_session_is_a_fault(night: HookNight, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing names a session: blocked as a fault, at most three times."""
+    monkeypatch.chdir(night.project)
     assert [night.send("stop", b"{}").get("decision") for _ in range(4)] == ["block"] * 3 + [None]
 
 

@@ -37,6 +37,7 @@ class HookNight:
         self.now = START
         self.project = tmp_path / "project"
         (self.project / ".git").mkdir(parents=True)
+        (self.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
         self.list = self.project / "TODO.md"
         if todo is not None:
             self.list.write_text(todo, encoding="utf-8")
@@ -116,6 +117,7 @@ class HookNight:
             input=raw,
             capture_output=True,
             env=self.env | env,
+            cwd=self.project,
             timeout=60,
         )
         self.now += 10

@@ -13,7 +13,7 @@ from stopwarden.hook import at_event, machine
 from stopwarden.hosts import claude_code
 from stopwarden.hosts.claude_code_facts import digest
 from stopwarden.store import journal
-from stopwarden.store.port import RecordLine, SeenWake, VerdictRow
+from stopwarden.store.port import SeenWake, VerdictRow
 from stopwarden.work import gather
 
 TYPE_CHECKING = False
@@ -176,7 +176,7 @@ def _end_if_all_are_done(store: Store, period: AwayPeriod, noted: Noted, now: In
         if last is not None and last.period == period.id and last.kind != "done":
             return
     if store.end_period(period.id, now, "done"):
-        store.append([RecordLine(at=now, kind="period_ended", period=period.id, text="done")])
+        noted.line(now, "period_ended", "done")
 
 
 def _notice(verdict: Verdict, stop: Stop, store: Store, event: Event) -> str:

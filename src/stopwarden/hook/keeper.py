@@ -71,6 +71,7 @@ def keep(
     now: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
     leave: Callable[[int], None] = os._exit,
+    lives: float = LIVES,
 ) -> str:
     """Waits beside a session as its newest keeper, and wakes it (exit code 2) when its time has come."""
     if not session:
@@ -82,7 +83,7 @@ def keep(
         if generation is not None:
             break
         sleep(1)  # the stop's own hook, started beside us, has not stored the session yet
-    while generation and now() - began < LIVES:
+    while generation and now() - began < lives:
         when, line = _asked(session, state_dir, generation, int(now()))
         if when is None:
             break
@@ -90,7 +91,8 @@ def keep(
             os.write(2, (line + "\n").encode("utf-8", "replace"))
             leave(2)
             return line
-        sleep(ASK_EVERY if when.at is None else max(1.0, min(ASK_EVERY, when.at - now())))
+        left = ASK_EVERY if when.at is None else when.at - now()
+        sleep(left if 0 < left < ASK_EVERY else ASK_EVERY)
     return ""
 
 

@@ -42,6 +42,7 @@ class Event:
         self.payload, self.damaged = read_payload(raw, PAYLOAD_MAX)
         self.told = fact(name, self.payload, self.env, at)
         self.session: str = self.told["s"]
+        self.told["cwd"] = self.cwd  # a host starts its hooks where the session works
         self.zone: Zone = SystemZone({"TZ": self.env("TZ")})
         self.rehearsed = abs(at - time.time()) > 5  # a virtual clock was handed in
 
@@ -111,6 +112,8 @@ def _answered(event: Event) -> str:
         return keeper.keep(event.session, event.state_dir, event.zone)
     if not event.session:
         raise HostError("the payload names no session", do="Run: stopwarden doctor")
+    from stopwarden.store import marker
+
     store = open_existing(event.state_dir)
     try:
         with store.transaction():
@@ -126,7 +129,7 @@ def _answered(event: Event) -> str:
             noted.save()
             after = store.open_periods()
         if len(after) != len(before):
-            follow_marker(store, event.state_dir)
+            marker.settle(store, event.state_dir)
     finally:
         store.close()
     if failed:
@@ -147,12 +150,24 @@ def _asked(event: Event, store: Store, noted: Noted) -> str:
 
 
 def open_existing(state_dir: str) -> Store:
-    """The database that the marker speaks of. Raises StoreCorruptError where it is not there."""
+    """The database that the marker speaks of.
+
+    One that is gone (set aside as damaged, or deleted) is begun anew and told by the marker what
+    holds, so that the night goes on; but this event was judged by nothing and is a fault: raises
+    StoreCorruptError, and the other Store…Error classes.
+    """
+    from stopwarden.store import marker
     from stopwarden.store.sqlite import open_sqlite
 
-    if not os.path.exists(f"{state_dir}/stopwarden.db"):
-        raise StoreCorruptError("you are away, but the database is gone", do="Run: stopwarden away again")
-    return open_sqlite(state_dir)
+    if os.path.exists(f"{state_dir}/stopwarden.db"):
+        return open_sqlite(state_dir)
+    store = open_sqlite(state_dir)
+    try:
+        for period in marker.settle(store, state_dir):
+            store.append([RecordLine(at=int(time.time()), kind="store_damaged", period=period.id)])
+    finally:
+        store.close()
+    raise StoreCorruptError("the database was gone", kept="a new one was begun with the away period", do="Go on")
 
 
 def end_by_time(store: Store, state_dir: str, zone: Zone, now: Instant) -> list[AwayPeriod]:
@@ -163,17 +178,6 @@ def end_by_time(store: Store, state_dir: str, zone: Zone, now: Instant) -> list[
         if period.until is not None and now >= period.until and store.end_period(period.id, period.until, "time"):
             store.append([RecordLine(at=period.until, kind="period_ended", period=period.id, text="time")])
     return periods
-
-
-def follow_marker(store: Store, state_dir: str) -> None:
-    """Makes the marker say what the database says, after the database has said it."""
-    from stopwarden.store import marker
-
-    still = store.open_periods()
-    if still:
-        marker.write(state_dir, still)
-    else:
-        marker.remove(state_dir)
 
 
 def _odd(event: Event, noted: Noted) -> None:

@@ -66,6 +66,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     if event == "subagent-stop":
         posix._exit(0)  # a child's stop is never continued by its parent's work
     if _armed(place) and event != "post-tool":
+        if event != "keep":
+            import gc
+
+            gc.disable()  # this process is gone before a collection would pay, with ten thousand items too
         try:
             from stopwarden.hook import local
         except BaseException as broken:
