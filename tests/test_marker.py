@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -479,3 +478,17 @@ def test_a_refusal_of_the_database_puts_the_marker_back(store: Any, state_dir: s
         marker.arm(store, state_dir, NIGHT, "n")
     assert marker.read(state_dir) == (LUNCH,)
     assert marker.settle(store, state_dir) == [LUNCH]
+
+
+def test_an_interrupted_command_arms_nothing(store: Any, state_dir: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while `away` is at work: nothing is armed, now or when something settles later."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(store), "add_period", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            marker.arm(store, state_dir, NIGHT, "n")
+    assert marker.read(state_dir) is None
+    assert marker.settle(store, state_dir) == []

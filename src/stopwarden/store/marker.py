@@ -90,7 +90,8 @@ def remove(state_dir: str) -> None:
 def arm(store: Store, state_dir: str, period: AwayPeriod, policy_json: str) -> None:
     """Begins an away period: the marker first, then the database.
 
-    If the marker cannot be written or the database refuses, nothing is armed that was not before.
+    If the marker cannot be written or the database refuses, or the person interrupts, nothing is
+    armed that was not before (where the disk lets the marker be put back).
     If it is the commit that fails, the marker stays: away holds, at the latest after `settle`.
     Raises the Store…Error classes.
     """
@@ -98,10 +99,10 @@ def arm(store: Store, state_dir: str, period: AwayPeriod, policy_json: str) -> N
         before, _ = _told(state_dir)
         others = [*store.open_periods(), *(before if before and before is not UNREADABLE else ())]
         told = {one.id: one for one in (*others, period)}
-        write(state_dir, told.values(), {period.id: policy_json})
         try:
+            write(state_dir, told.values(), {period.id: policy_json})
             store.add_period(period, policy_json)
-        except StopwardenError:
+        except BaseException:  # nothing of this is committed, a person's Ctrl-C included
             if before is not UNREADABLE:
                 _put_back(state_dir, before or ())
             raise
