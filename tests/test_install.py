@@ -605,7 +605,7 @@ def test_a_path_that_a_settings_file_cannot_hold_is_refused() -> None:
 
 # --- the launcher -------------------------------------------------------------------------------------------------
 
-STAND_IN = "import sys\ndef main(argv=None):\n    print('heard', sys.argv[1], len(sys.stdin.read()))\n"
+STAND_IN = "import bisect, sys\ndef main(argv=None):\n    print('heard', sys.argv[1], len(sys.stdin.read()))\n"
 
 
 class Environment:
@@ -643,10 +643,11 @@ def environment(tmp_path: pathlib.Path) -> Environment:
 
 
 def test_the_launcher_starts_the_hook_program_without_any_site(environment: Environment) -> None:
-    """It imports from the directory it was told; no .pth file runs, and nothing in the environment can add one."""
+    """It imports from the directory it was told; no .pth file runs, and nothing there shadows the standard library."""
     environment.has_package()
     environment.has_launcher(str(environment.site))
     (environment.site / "evil.pth").write_text("import sys; sys.stdout.write('pth ran')\n", encoding="utf-8")
+    (environment.site / "bisect.py").write_text("raise SystemExit('shadowed')", encoding="utf-8")
     (environment.launcher.parent / "posix.py").write_text("raise SystemExit('shadowed')", encoding="utf-8")
     ran = environment.runs("stop", PYTHONPATH=str(environment.launcher.parent), PYTHONSTARTUP="/nowhere")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "heard stop 2\n", "")
