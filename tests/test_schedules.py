@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from stopwarden.clock import SystemZone, ZoneOf
 from stopwarden.core.bounds import DAY, HOUR, MINUTE
-from stopwarden.core.cron import DIALECTS, HORIZON, interval, next_fire, parse
+from stopwarden.core.cron import DIALECTS, HORIZON, agree, interval, next_fire, parse
 from stopwarden.core.errors import ScheduleError
 from tests.conftest import LONDON, at
 
@@ -370,6 +370,18 @@ def test_a_fire_more_than_a_year_away_is_none_unless_asked_for() -> None:
     assert next_fire(leap, at("2026-11-30 21:00"), LONDON, within=3 * HORIZON) == at("2028-02-29 00:00")
     assert next_fire(leap, at("2096-03-01 00:00"), LONDON, within=9 * HORIZON) == at("2104-02-29 00:00")
     assert next_fire(parse("0 0 1 12 *"), at("2026-12-01 00:00"), LONDON) == at("2027-12-01 00:00")
+    assert next_fire(leap, at("2027-02-28 00:00"), LONDON) == at("2028-02-29 00:00")  # 366 days
+    assert next_fire(leap, at("2027-02-28 00:00") - 1, LONDON) is None
+
+
+@pytest.mark.parametrize(
+    "year, leaps", [(1996, True), (2000, True), (2026, False), (2028, True), (2100, False), (2400, True)]
+)
+def test_leap_years_are_those_of_the_calendar(year: int, leaps: bool) -> None:
+    """Every fourth year, no full century, every fourth century: before 1 March comes the 29th or the 28th."""
+    found = next_fire(parse("0 12 29 2 *"), at(f"{year}-02-28 12:00"), LONDON, within=DAY)
+    assert found == (at(f"{year}-02-29 12:00") if leaps else None)
+    assert next_fire(parse("0 12 1 3 *"), at(f"{year}-02-28 12:00"), LONDON) == at(f"{year}-03-01 12:00")
 
 
 @pytest.mark.case("A80")
@@ -476,6 +488,18 @@ def test_one_dialect_without_a_fire_leaves_no_latest_time() -> None:
     either = at("2027-02-06 00:00")
     assert interval(schedule, at("2026-11-30 21:00"), LONDON, ("debian", "qwen_code")) == (either, None)
     assert next_fire(schedule, at("2026-11-30 21:00"), LONDON, "minute") is None
+
+
+def test_dialects_are_known_to_agree_only_well_away_from_a_change_of_clocks() -> None:
+    """From a day before the stretch to two days after it no clock may change, nor the stretch be long."""
+    change, daily = at("2026-10-25 01:00", fold=1), parse("30 1 * * *")
+    assert agree(daily, change - 4 * DAY, change - 2 * DAY - 1, LONDON)
+    assert not agree(daily, change - 4 * DAY, change - 2 * DAY, LONDON)
+    assert agree(daily, change + DAY, change + 2 * DAY, LONDON)
+    assert not agree(daily, change + DAY - 1, change + 2 * DAY, LONDON)
+    assert agree(daily, change + DAY, change + 5 * DAY, LONDON)
+    assert not agree(daily, change + DAY, change + 5 * DAY + 1, LONDON)
+    assert not agree(parse("5/15 * * * *"), change + DAY, change + 2 * DAY, LONDON)
 
 
 def test_an_unknown_dialect_is_refused() -> None:

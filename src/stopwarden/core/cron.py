@@ -152,7 +152,7 @@ def interval(
 
 
 def agree(schedule: Schedule, start: Instant, end: Instant, zone: Zone) -> bool:
-    """Whether all dialects are known to give the same fires from `start` to a day after `end`.
+    """Whether all dialects are known to give the same fires from `start` to two days after `end`.
 
     So it is for a schedule with one reading while no clock changes, which can be told for a few days.
     """
