@@ -84,6 +84,19 @@ def test_with_nothing_owed_and_no_wake_the_ready_item_comes_before_the_look() ->
     assert "schedule your next look" in empty.reason
 
 
+@pytest.mark.case("A137")
+def test_the_ready_queue_skips_what_another_session_holds_and_names_it() -> None:
+    """A live hold of another session takes an item out of the offer; a lapsed or released one, or its own, does not."""
+    ready = (Item(id="R", title="tidy the docs"), Item(id="S", title="tidy the tests"))
+    held = Reservation(item="R", session="s2", copy="c2", claimed_at=NIGHT - 60, expires_at=NIGHT + 7140)
+    reason = Night(ready=ready, reservations=(held,)).stop().reason
+    assert '"tidy the tests"' in reason
+    assert '"tidy the docs"' not in reason
+    assert "held by session s2" in reason
+    for free in (held.replace(session="s1"), held.replace(expires_at=NIGHT), held.replace(released_at=NIGHT - 1)):
+        assert '"tidy the docs"' in Night(ready=ready, reservations=(free,)).stop().reason
+
+
 @pytest.mark.case("A11", "A12", "BR-058")
 @pytest.mark.parametrize("task", [SHELL, AGENT])
 def test_a_running_background_task_never_counts_as_a_wake(task: BackgroundTask) -> None:

@@ -205,7 +205,7 @@ def _allow(
         kind=kind,
         rule=rule,
         at=stop.at,
-        owed=tuple(item.id for item in owes.owed),
+        owed=tuple([item.id for item in owes.owed]),
         fingerprint=owes.fingerprint,
         counters=Counters(period_blocks=after.period_blocks, blocks_this_hour=len(after.recent_blocks)),
         wake=look.chosen if waits else None,
@@ -249,7 +249,7 @@ def _block_within_bounds(
     if bound:
         stopped = "stopped_with_work_owed" if owes.anything_owed else "stopped_without_next_look"
         happenings = (*happenings, Happening(kind=stopped, text=bound))
-    given_up = [item for item in owes.owed if item.id in owes.newly_given_up]
+    given_up = owes.owed[len(owes.owed) - len(owes.newly_given_up) :]  # they stand last
     parked = tuple(
         Happening(
             kind="item_parked" if item.state == "waiting" else "item_removed", item=item.id, text=item.why or item.title
@@ -274,6 +274,7 @@ def _block_within_bounds(
     call = ""
     if look.chosen is None and (counts.blocks >= reason.ESCALATE_FROM or world.ask_safety_wake):
         call = wakes.suggest(stop.at, look.deadline, world.scheduler, world.zone, policy.wake_evidence)
+    free, held_by_others = owed.takeable(world.ready, world.reservations, stop.session, stop.at)
     words = reason.Circumstances(
         now=stop.at,
         zone=world.zone,
@@ -291,14 +292,15 @@ def _block_within_bounds(
         checklist=world.checklist,
         background=stop.background,
         answers=world.answers,
+        held_by_others=held_by_others,
     )
     return Verdict(
         block=True,
         kind="block",
         rule=rule,
         at=stop.at,
-        reason=reason.block_reason(owes, world.ready, words),
-        owed=tuple(item.id for item in owes.owed),
+        reason=reason.block_reason(owes, free, words),
+        owed=tuple([item.id for item in owes.owed]),
         fingerprint=owes.fingerprint,
         counters=Counters(
             blocks=counts.blocks,

@@ -17,6 +17,7 @@ May not live here: wakes, counters, wording.
 
 from __future__ import annotations
 
+from stopwarden.core import leases
 from stopwarden.core.digest import digest
 from stopwarden.core.events import Happening, Item
 from stopwarden.core.record import Record
@@ -25,10 +26,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from stopwarden.core.events import SessionState
+    from stopwarden.core.events import Instant, Reservation, SessionState
 
 LIVE = ("open", "doing")
 GIVEN_UP = ("waiting", "removed", "dropped")
+REACHED = ("doing", "done")
 
 
 class Assessment(Record):
@@ -62,27 +64,21 @@ def fingerprint(owed: Iterable[Item], unread: Sequence[str] = ()) -> str:
 
 def assess(items: Iterable[Item], unread: Sequence[str], state: SessionState) -> Assessment:
     """The owed set of a session whose state is `state`, from every item of every source, in order."""
-    live: list[Item] = []
-    given_up: list[Item] = []
-    waiting: list[Item] = []
     reached = dict.fromkeys(state.reached)
     happenings: list[Happening] = []
-    seen: set[str] = set()
+    given_up: list[Item] = []
+    waiting: list[Item] = []
     handed_back, graced = frozenset(state.handed_back), frozenset(state.graced)
-    for item in items:
-        if item.id in seen:
-            continue
-        seen.add(item.id)
-        if item.id in handed_back and item.state != "done":
-            continue
-        if item.state in LIVE:
-            live.append(item)
+    known = [item for item in _each_once(items) if item.state == "done" or item.id not in handed_back]
+    live = [item for item in known if item.state in LIVE]
+    for item in known:
+        if item.state in REACHED:
+            happenings += _first_reached(item, reached)
         elif item.state in GIVEN_UP:
             if item.before in LIVE and item.id not in graced:
                 given_up.append(item)
             elif item.state == "waiting":
                 waiting.append(item)
-        happenings += _first_reached(item, reached)
     newly = tuple(item.id for item in given_up)
     owed = (*live, *given_up)
     return Assessment(
@@ -97,9 +93,30 @@ def assess(items: Iterable[Item], unread: Sequence[str], state: SessionState) ->
     )
 
 
+def _each_once(items: Iterable[Item]) -> Iterable[Item]:
+    """Of items with the same id the first."""
+    every = tuple(items)
+    if len({item.id for item in every}) == len(every):
+        return every
+    by_id: dict[str, Item] = {}
+    for item in every:
+        by_id.setdefault(item.id, item)
+    return by_id.values()
+
+
+def takeable(
+    ready: Iterable[Item], reservations: Sequence[Reservation], session: str, now: Instant
+) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+    """What of the ready queue this session may take, in order; and a clause for each item that another holds."""
+    held = {one.item: one for one in reservations if one.session != session and leases.is_live(one, now)}
+    free = tuple(item for item in ready if item.id not in held)
+    others = tuple(f"{item.id} is held by session {held[item.id].session}" for item in ready if item.id in held)
+    return free, others
+
+
 def _first_reached(item: Item, reached: dict[str, None]) -> list[Happening]:
-    """Notes in `reached` what the item attained for the first time, and says so."""
-    if item.state not in ("doing", "done") or item.before in ("done", item.state):
+    """Notes in `reached` what an item that is being done, or done, attained for the first time, and says so."""
+    if item.before in ("done", item.state):
         return []
     key = f"{item.state} {item.id}"
     if key in reached:

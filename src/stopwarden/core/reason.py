@@ -43,6 +43,7 @@ class Circumstances(Record):
     checklist: str = ""
     background: tuple[BackgroundTask, ...] = ()
     answers: tuple[str, ...] = ()
+    held_by_others: tuple[str, ...] = ()
 
 
 def quoted(text: str, limit: int = TITLE_MAX) -> str:
@@ -160,6 +161,8 @@ def _circumstances(owed: Assessment, so: Circumstances) -> list[str]:
         lines.append(f"The person answered: {quoted(answer, 400)}.")
     for task in so.background[:2]:
         lines.append(f"A running {quoted(task.type, 20)[1:-1]} task is no wake: {quoted(task.description, 80)}.")
+    if not owed.owed:
+        lines += [f"Not for you now: {quoted(held, 160)}." for held in so.held_by_others[:3]]
     if so.checklist and not owed.owed:
         lines.append(f"Your own list is {so.checklist}: write down there what is left to do.")
     return lines

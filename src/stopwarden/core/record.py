@@ -77,8 +77,7 @@ class Record(metaclass=RecordType):
         """
         if unknown := columns.keys() - set(cls.fields):
             raise TypeError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}")
-        make = object.__new__
-        made = [make(cls) for _ in range(count)]
+        made = list(map(object.__new__, [cls] * count))
         for field in cls.fields:
             column = columns.get(field)
             if column is None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from stopwarden.core.events import AwayPeriod, Instant, SessionState, Zone
     from stopwarden.store.port import SessionRow, Store
 
-ASK_EVERY = 15  # seconds between two looks at the state, at most
+ASK_EVERY = 60  # seconds between two looks at the state, at most
 REGISTER_TRIES = 10
 IDLE_AFTER = ("stop", "stop-failure", "notification")  # a session whose last event is another is at work
 LIVES = 25 * HOUR  # then it ends by itself; a session waits no longer than a lease
