@@ -41,7 +41,7 @@ BOXES: dict[str, ItemState] = {
 }  # fmt: skip
 WHOM: dict[str, WaitsOn] = {"person": "person", "external": "external", "session": "session"}
 _PLAIN_ITEMS: dict[str, ItemState] = {
-    f"{marker} [{mark or ' '}] ": state for mark, state in BOXES.items() for marker in "-*+"
+    f"{marker} [{mark or ' '}] ": state for mark, state in BOXES.items() if mark != "?" for marker in "-*+"
 }
 _SUFFIXES = ("(waits ", "(Waits ", "(waiting ", "(Waiting ")
 _DIGITS = frozenset("0123456789")
@@ -51,6 +51,8 @@ _FENCE_MAX = 64  # longer fences count as this long
 _DEPTH_MAX = 50
 _SPECIAL_ENDS = frozenset(").>")  # a text that ends so may hold more than a title
 _WORDING_MAX = 4_000
+_CHUNK = 64  # lines that are tried together
+_TIDY = bytes([10, *range(32, 127)])
 
 
 class Entry(Record):
@@ -105,7 +107,7 @@ def read(text: str) -> Reading:
     lines = text.split("\n")
     closers = _Closers(lines)
     plain_item = _PLAIN_ITEMS.get
-    tidy = text.replace("\n", "").replace("\t", "").isprintable()
+    tidy = _is_tidy(text)
     comments = "<!--" in text
     titles: list[str] = []
     states: list[ItemState] = []
@@ -124,98 +126,109 @@ def read(text: str) -> Reading:
     hidden = ""  # what ends the fence, comment or raw HTML we are in
     owner = -1  # column of the list item that it stands in
 
-    for number, line in enumerate(lines, 1):
-        state = plain_item(line[:6])
-        if state is not None and not quoted:
-            column, body = 0, line
-        else:
-            body = line.lstrip(" \t")
-            if not body:
-                blank, wraps = True, False
-                continue
-            column = len(line) - len(body)
-            if column and "\t" in line[:column]:
-                column = len(line[:column].expandtabs(4))
-            if quoted or body[0] == ">":
-                depth, column, body = _unquoted(line)
-                if depth != quoted:
-                    hidden = hidden if depth > quoted else ""
-                    quoted, wraps = depth, False
-                    lists.clear()
+    for start in range(0, len(lines), _CHUNK):
+        chunk = lines[start : start + _CHUNK]
+        if not quoted and not hidden and (plain := _plain_items(chunk, tidy)):
+            lists[:] = [(0, len(titles) + len(chunk) - 1)]
+            titles += [line[6:] for line in chunk]
+            states += plain
+            places += range(start + 1, start + len(chunk) + 1)
+            parents += [-1] * len(chunk)
+            headings += [heading] * len(chunk)
+            wraps, blank = True, False
+            continue
+        for number, line in enumerate(chunk, start + 1):
+            state = plain_item(line[:6])
+            if state is not None and not quoted:
+                column, body = 0, line
+            else:
+                body = line.lstrip(" \t")
                 if not body:
                     blank, wraps = True, False
                     continue
-            state = plain_item(body[:6])
-        if hidden:
-            if column > owner or (state is None and _box(body[_marker(body) :].lstrip(" \t")) is None):
-                if _closes(body, hidden):
-                    hidden = ""
-                continue
-            hidden = ""  # the item that it stood in has ended
-        if state is not None:
-            said = body[6:].strip()
-        elif marker := _marker(body):
-            rest = body[marker:].lstrip(" \t")
-            if rest and _marker(rest):
-                column, rest = _innermost(column, body)
-            state, said = _box(rest, tight=body[marker : marker + 1] == "[") or (None, rest)
-        else:
-            said = ""
-        if said or state is not None:
-            if column < _NESTING:
-                lists.clear()
-                parent = -1
+                column = len(line) - len(body)
+                if column and "\t" in line[:column]:
+                    column = len(line[:column].expandtabs(4))
+                if quoted or body[0] == ">":
+                    depth, column, body = _unquoted(line)
+                    if depth != quoted:
+                        hidden = hidden if depth > quoted else ""
+                        quoted, wraps = depth, False
+                        lists.clear()
+                    if not body:
+                        blank, wraps = True, False
+                        continue
+                state = plain_item(body[:6])
+            if hidden:
+                if column > owner or (state is None and _box(body[_marker(body) :].lstrip(" \t")) is None):
+                    if _closes(body, hidden):
+                        hidden = ""
+                    continue
+                hidden = ""  # the item that it stood in has ended
+            if state is not None:
+                said = body[6:].strip()
+            elif marker := _marker(body):
+                rest = body[marker:].lstrip(" \t")
+                if rest and _marker(rest):
+                    column, rest = _innermost(column, body)
+                state, said = _box(rest, tight=body[marker : marker + 1] == "[") or (None, rest)
             else:
-                while lists and column < lists[-1][0] + _NESTING:
-                    lists.pop()
-                parent = lists[-1][1] if lists else -1
-            blank = False
-            if state is None or not said:
-                wraps = False
-                bullets += state is None
-                lists.append((column, parent))
-                hidden = closers.opened_by(said, number)
-                owner = column
+                said = ""
+            if said or state is not None:
+                if column < _NESTING:
+                    lists.clear()
+                    parent = -1
+                else:
+                    while lists and column < lists[-1][0] + _NESTING:
+                        lists.pop()
+                    parent = lists[-1][1] if lists else -1
+                blank = False
+                if state is None or not said:
+                    wraps = False
+                    bullets += state is None
+                    lists.append((column, parent))
+                    hidden = closers.opened_by(said, number)
+                    owner = column
+                    continue
+                wraps = True
+                index = len(titles)
+                lists.append((column, index))
+                if (
+                    said[-1] in _SPECIAL_ENDS
+                    or "  " in said
+                    or len(said) > TITLE_MAX
+                    or state == "waiting"
+                    or said[0] == "~"
+                    or (comments and "<!--" in said)
+                    or not (tidy or said.isprintable())
+                ):
+                    said, state, notes[index] = _wording(said, state)
+                titles.append(said)
+                states.append(state)
+                places.append(number)
+                parents.append(parent)
+                headings.append(heading)
                 continue
-            wraps = True
-            index = len(titles)
-            lists.append((column, index))
-            if (
-                said[-1] in _SPECIAL_ENDS
-                or "  " in said
-                or len(said) > TITLE_MAX
-                or state == "waiting"
-                or said[0] == "~"
-                or (comments and "<!--" in said)
-                or not (tidy or said.isprintable())
-            ):
-                said, state, notes[index] = _wording(said, state)
-            titles.append(said)
-            states.append(state)
-            places.append(number)
-            parents.append(parent)
-            headings.append(heading)
-            continue
-        level = len(body) - len(body.lstrip("#"))
-        if 0 < level <= 6 and body[level : level + 1] in ("", " ", "\t"):
-            heading = one_line(body[level:].strip().rstrip("#"))
-            lists.clear()
-            wraps, text_before = False, ""
-        elif body[0] in "-=*_" and not body.strip(body[0] + " \t"):
-            if body[0] in "-=" and text_before and not blank:
-                heading = one_line(text_before)
-            wraps, text_before = False, ""
-        elif body[0] in "`~<" and (hidden := closers.opened_by(body, number)):
-            owner = max((at for at, _ in lists if at < column), default=-1)
-            wraps, text_before = False, ""
-        elif wraps:
-            wrapped.setdefault(len(titles) - 1, []).append(body.strip())
-            last_lines[len(titles) - 1] = number
-        else:
-            if blank and lists and column <= lists[0][0]:
+            level = len(body) - len(body.lstrip("#"))
+            if 0 < level <= 6 and body[level : level + 1] in ("", " ", "\t"):
+                heading = one_line(body[level:].strip().rstrip("#"))
                 lists.clear()
-            text_before = body
-        blank = False
+                wraps, text_before = False, ""
+            elif body[0] in "-=*_" and not body.strip(body[0] + " \t"):
+                if body[0] in "-=" and text_before and not blank:
+                    heading = one_line(text_before)
+                wraps, text_before = False, ""
+            elif body[0] in "`~<" and (hidden := closers.opened_by(body, number)):
+                owner = max((at for at, _ in lists if at < column), default=-1)
+                wraps, text_before = False, ""
+            elif wraps:
+                wrapped.setdefault(len(titles) - 1, []).append(body.strip())
+                last_lines[len(titles) - 1] = number
+            else:
+                if blank and lists and column <= lists[0][0]:
+                    lists.clear()
+                text_before = body
+            blank = False
 
     for index, more in wrapped.items():
         if states[index] in ("open", "doing", "waiting") and (found := _waiting(" ".join([titles[index], *more]))):
@@ -247,6 +260,24 @@ def leaves_first(parents: Sequence[int]) -> list[int]:
             order.append(above.pop())
         above.append(index)
     return order + above[::-1]
+
+
+def _is_tidy(text: str) -> bool:
+    """Whether a text has no control or unseen character but ends of lines."""
+    if text.isascii():  # five times as quick as asking what is printable
+        return not text.encode().translate(None, _TIDY)
+    return text.replace("\n", "").isprintable()
+
+
+def _plain_items(chunk: list[str], tidy: bool) -> list[ItemState] | None:
+    """The states of lines that are all outermost items with nothing but a title, None if one may be anything else."""
+    states = [_PLAIN_ITEMS.get(line[:6]) for line in chunk]
+    if not tidy or None in states or max(map(len, chunk)) > TITLE_MAX:
+        return None
+    whole = "\n".join(chunk)
+    if "<" in whole or "(" in whole or "~" in whole or "  " in whole or " \n" in whole or whole[-1] == " ":
+        return None
+    return states  # type: ignore[return-value]
 
 
 def _marker(body: str) -> int:

@@ -315,7 +315,7 @@ def _new_id(title: str, used: set[str], tried: dict[int, int]) -> str:
 
 def _contexts(reading: Reading) -> list[str]:
     """Where each item stands: under which heading, below which parent."""
-    if not any(parent >= 0 for parent in reading.parents):
+    if max(reading.parents, default=-1) < 0:
         return reading.headings
     titles = reading.titles
     return [
@@ -350,14 +350,14 @@ def _items(now: _Seen, reading: Reading, source: str) -> tuple[Item, ...]:
         "id": now.ids + [one[0] for one in now.gone],
         "title": now.titles + [one[1] for one in now.gone],
         "state": reading.states + [_STATES[one[2]] for one in now.gone],
-        "before": [_STATES[code] for code in now.before] + [_STATES[one[3]] for one in now.gone],
+        "before": list(map(_STATES.__getitem__, now.before)) + [_STATES[one[3]] for one in now.gone],
         "waits_on": reading.waits + [None] * vanished,
         "why": reading.whys + [""] * vanished,
         "source": [source] * (count + vanished),
         "line": reading.lines + [0] * vanished,
     }
     items = Item.many(count + vanished, columns)
-    if any(parent >= 0 for parent in reading.parents):
+    if max(reading.parents, default=-1) >= 0:
         order = leaves_first(reading.parents)
         items[:count] = [items[at] for at in order]
     return tuple(items)
