@@ -25,7 +25,7 @@ from stopwarden.store.sqlite import open_sqlite
 from stopwarden.work import checkout
 from tests.conftest import at
 
-SOURCE = pathlib.Path(__file__).parents[2] / "src"
+SOURCE = pathlib.Path(os.environ.get("STOPWARDEN_TEST_SOURCE") or pathlib.Path(__file__).parents[2] / "src")
 SESSION = "5d0c7a52-0000-4000-8000-000000000001"
 START = at("2026-11-30 21:00")
 

@@ -1,0 +1,117 @@
+"""Rules broken on purpose: each fault is patched into a copy of the program, and the tests must notice it.
+
+A fault is a place in a file, what stands there, what is put instead, and the test files that tell
+of the rule. A fault that nobody notices, or whose place has changed, fails here.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import NamedTuple
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+TABLE, BOUNDS, STOPS = "test_away_check.py", "test_bounds.py", "test_hook_at_a_stop.py"
+
+
+class Fault(NamedTuple):
+    """One rule broken."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    noticed_by: tuple[str, ...]
+
+
+FAULTS = (
+    Fault("an unchanged list is blocked again", "core/away.py", "look.chosen is not None and not changed", "False", (TABLE,)),
+    Fault("a changed list may wait", "core/away.py", "changed = state.fingerprint != owes.fingerprint", "changed = False", (TABLE,)),
+    Fault("nothing owed needs no wake", "core/away.py", "look.chosen is not None and not owes.anything_owed", "not owes.anything_owed", (TABLE,)),
+    Fault("unknown is taken for empty", "core/owed.py", "return bool(self.owed or self.unread)", "return bool(self.owed)", (TABLE,)),
+    Fault("the empty set is not kept", "core/away.py", "fingerprint=owes.fingerprint,\n        blocks=0,", "blocks=0,", (TABLE,)),
+    Fault("a title counts in the digest", "core/owed.py", '{item.id}\\0{item.state}"', '{item.id}\\0{item.state}{item.title}"', (TABLE,)),
+    Fault("the order counts in the digest", "core/owed.py", "parts = sorted({", "parts = list({", ("test_gather.py", TABLE)),
+    Fault("the state does not count", "core/owed.py", '{item.id}\\0{item.state}"', '{item.id}"', (TABLE,)),
+    Fault("what waits on a person is owed", "core/owed.py", 'LIVE = ("open", "doing")', 'LIVE = ("open", "doing", "waiting")', (TABLE,)),
+    Fault("what is parked is let go at once", "core/owed.py", "item.before in LIVE and item.id not in graced", "False", (TABLE,)),
+    Fault("what is parked is owed for ever", "core/owed.py", "item.before in LIVE and item.id not in graced", "item.before in LIVE", (TABLE,)),
+    Fault("going back and forth is progress", "core/owed.py", "    if key in reached:\n        return []\n", "", (BOUNDS,)),
+    Fault("done from the start is progress", "core/owed.py", 'if item.before in ("done", item.state):', "if False:", (BOUNDS,)),
+    Fault("the cap comes one block late", "core/away.py", "counts.without_tools >= cap", "counts.without_tools > cap", (BOUNDS,)),
+    Fault("a cap of zero ends at once", "core/away.py", "if cap and counts", "if counts", (BOUNDS,)),
+    Fault("a tool resets the plain count", "core/away.py", "blocks=0 if owes.progressed else state.blocks", "blocks=0 if owes.progressed or state.tool_used else state.blocks", (BOUNDS,)),
+    Fault("a tool does not reset the host's count", "core/away.py", "owes.progressed or state.tool_used", "owes.progressed", (BOUNDS,)),
+    Fault("an allowed stop keeps the row", "core/away.py", "        blocks=0,\n        blocks_without_tools=0,\n        tool_used=False,\n        bound=", "        tool_used=False,\n        bound=", (BOUNDS,)),
+    Fault("the stop at a bound is not recorded", "core/away.py", "    if bound:\n", "    if False:\n", (BOUNDS,)),
+    Fault("no ceiling of an hour", "core/away.py", "len(counts.this_hour) >= policy.blocks_an_hour", "False", (BOUNDS,)),
+    Fault("no ceiling of a period", "core/away.py", "counts.in_period >= policy.blocks_a_period", "False", (BOUNDS,)),
+    Fault("the hour never passes", "core/away.py", "if now - HOUR < then <= now", "", (BOUNDS,)),
+    Fault("a new period inherits the last block", "core/away.py", "if state.period == period.id:", "if state.period:", (TABLE,)),
+    Fault("until done forgets what is awaited", "core/away.py", "and not owes.awaited ", "", (TABLE,)),
+    Fault("until done forgets what is held", "core/away.py", "and not _held(stop, world)", "", (TABLE,)),
+    Fault("a subagent is judged", "core/judge.py", "if stop.subagent:", "if False:", (TABLE,)),
+    Fault("plan mode is continued", "core/judge.py", "if stop.plan_mode:", "if False:", (TABLE,)),
+    Fault("a cancel is forgotten", "core/judge.py", "if session.cancelled:", "if False:", (TABLE,)),
+    Fault("observe blocks", "core/judge.py", "verdict.replace(block=False, kind=\"observed\"", "verdict.replace(kind=\"observed\"", (TABLE,)),
+    Fault("a stale verdict is committed", "core/judge.py", "verdict.after.revision != session.revision", "False", (TABLE,)),
+    Fault("a machine's prompt ends a cancel", "core/session.py", 'if by == "person":', "if True:", (TABLE,)),
+    Fault("a look is missed at once", "core/session.py", "state.next_look_latest + MISSED_LOOK_AFTER", "state.next_look_latest", (BOUNDS,)),
+    Fault("a resumed session stays stopped", "core/session.py", "if state.bound and not by_stop:", "if False:", (BOUNDS,)),
+    Fault("an item is never handed back", "core/away.py", "looks >= policy.unchanged_looks and owes.owed", "False", (TABLE,)),
+    Fault("another's hold is offered", "core/owed.py", "if item.id not in held)", ")", (TABLE,)),
+    Fault("control characters reach the model", "core/reason.py", 'char if char.isprintable() else " " for char in text', "char for char in text", (STOPS,)),
+    Fault("the deadline is exclusive", "core/wakes.py", "if expected.latest <= terms.deadline:", "if expected.latest < terms.deadline:", ("test_wakes.py",)),
+    Fault("jitter is forgotten", "core/wakes.py", "earliest, latest = fire, fire + worst", "earliest, latest = fire, fire", ("test_wakes.py",)),
+    Fault("a wake never ages", "core/wakes.py", "if latest > ends else", "if False else", ("test_wakes.py",)),
+    Fault("a lease lives through its last second", "core/leases.py", "now < effective_expiry", "now <= effective_expiry", ("test_leases.py",)),
+    Fault("the skew is not taken off", "core/leases.py", "renewal_due(reservation) - skew_for", "renewal_due(reservation) + 0 * skew_for", ("test_leases.py",)),
+    Fault("a lease longer than a day", "core/leases.py", "min(reservation.expires_at, reservation.claimed_at + LEASE_MAX)", "reservation.expires_at", ("test_leases.py",)),
+    Fault("another copy's hold sets the deadline", "core/leases.py", "if held.copy == copy and is_live", "if is_live", ("test_leases.py",)),
+    Fault("revisions are not compared", "store/sql/queries.sql", "WHERE :expected_revision = coalesce((SELECT revision FROM session_state WHERE id = :id), 0)", "WHERE 1", ("test_store.py",)),
+    Fault("a period ends twice", "store/sql/queries.sql", "WHERE id = :id AND ended_at IS NULL", "WHERE id = :id", ("test_store.py",)),
+    Fault("a nonce is stored twice", "store/sql/queries.sql", "session = :session AND nonce = :nonce AND nonce <> ''", "0 AND nonce = :nonce AND session = :session", ("test_store.py",)),
+    Fault("the marker goes first", "store/marker.py", "        write(state_dir, told.values(), {period.id: policy_json})\n", "", ("test_marker.py",)),
+    Fault("a fault blocks for ever", "hook/fault.py", "in_a_row(state_dir, session) >= FAULTS_IN_A_ROW", "False", ("test_our_own_faults.py",)),
+    Fault("a fault is let pass", "hook/fault.py", "    return Fault(\n        True,", "    return Fault(\n        False,", ("test_our_own_faults.py",)),
+    Fault("an uncounted fault blocks", "hook/fault.py", "if not count(state_dir, session, now, what):", "count(state_dir, session, now, what)\n    if False:", ("test_our_own_faults.py",)),
+    Fault("the same stop is counted twice", "hook/at_stop.py", "if event.started >= row.answered_ticks:", "if True:", (STOPS,)),
+    Fault("an unreadable cap switches the cap off", "hosts/claude_code.py", "        return None\n    return max(0, int(text))", "        return 0\n    return max(0, int(text))", (STOPS,)),
+    Fault("a permission is granted", "hosts/claude_code.py", '"behavior": "deny"', '"behavior": "allow"', ("test_refusals.py",)),
+    Fault("the keeper wakes a session at work", "hook/keeper.py", "or row.last_event not in IDLE_AFTER", "", ("test_keeper.py",)),
+    Fault("an old keeper wakes too", "hook/keeper.py", "or keeper.generation != generation ", "", ("test_keeper.py",)),
+)  # fmt: skip
+
+
+def test_there_are_faults_enough_and_each_is_told_apart() -> None:
+    """At least twenty-five rules, each with a sentence of its own."""
+    assert len({fault.what for fault in FAULTS}) == len(FAULTS) >= 25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.what.replace(" ", "-"))
+def test_a_broken_rule_is_noticed(fault: Fault, tmp_path: pathlib.Path) -> None:
+    """With the rule broken, the tests that tell of it fail."""
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    broken = tmp_path / "src" / "stopwarden" / fault.file
+    text = broken.read_text(encoding="utf-8")
+    assert text.count(fault.old) == 1, f"{fault.file} has {text.count(fault.old)} places that read {fault.old!r}"
+    broken.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
+            *("-o", f"pythonpath={tmp_path / 'src'} {ROOT}", "-m", "not slow"),
+            *(str(ROOT / "tests" / name) for name in fault.noticed_by),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src"), "STOPWARDEN_TEST_SOURCE": str(tmp_path / "src")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 1, f"nobody noticed: {fault.what}\n{done.stdout[-1500:]}"
