@@ -305,7 +305,8 @@ def test_a_session_whose_hook_was_never_seen_is_not_covered() -> None:
 
 def test_a_session_unheard_of_since_the_install_is_not_covered() -> None:
     """Its hooks are those of the time it was started."""
-    assert told("stop", LEFT, installed_at=LEFT + 1).word == "not_covered"
+    found = told("stop", LEFT, installed_at=LEFT + 1)
+    assert (found.word, found.needs_you) == ("not_covered", True)
     assert told("prompt", LEFT + 1, now=LEFT + 5, installed_at=LEFT + 1).word == "working"
 
 
@@ -323,6 +324,130 @@ def test_the_switches_show_and_hide_nothing_else() -> None:
     )
     observed = told("post-tool", NOW - 5, mode="observe")
     assert (observed.word, observed.text) == ("working", "Heard 5 s ago. Observed only: no stop is blocked.")
+
+
+# --- to the second and to the letter
+
+
+@pytest.mark.parametrize(
+    ("why", "text"), [("logout", "Closed at 21:59 (logout)."), ("other", "Closed at 21:59."), ("", "Closed at 21:59.")]
+)
+def test_a_closed_session_says_why_where_the_host_did(why: str, text: str) -> None:
+    """The host's word `other` says nothing."""
+    row = {"ended_at": NOW - 60, "ended_why": why}
+    assert told("session-end", NOW - 60, row=row).text == text
+
+
+def test_an_event_after_the_end_means_it_is_open_again() -> None:
+    """Only a later event does; one of the same second may be the end's own."""
+    row = {"ended_at": NOW - 60, "ended_why": "logout"}
+    assert told("prompt", NOW - 60, row=row).word == "stopped"
+    assert told("prompt", NOW - 59, row=row).word == "working"
+
+
+def test_an_event_after_a_dialog_opened_means_it_was_answered() -> None:
+    """A tool use later than the dialog is work; one of the same second is not later."""
+    row = {"waits_on_person": "permission", "waits_since": NOW - 60}
+    assert told("post-tool", NOW - 60, row=row).word == "waiting_on_you"
+    assert told("post-tool", NOW - 59, row=row).word == "working"
+
+
+def test_a_plan_mode_verdict_alone_holds_too() -> None:
+    """Also where the mark in the session's row is gone."""
+    found = told("stop", NOW - 60, "plan_mode")
+    assert (found.word, found.text, found.needs_you) == ("waiting_on_you", "Held: plan mode since 21:59.", True)
+
+
+@pytest.mark.parametrize(
+    ("reset", "word", "text"),
+    [
+        (NOW + 1, "stopped", "usage limit until 22:00. Nothing"),
+        (NOW, "stopped", "usage limit. Nothing"),
+        (NOW - MISSED_LOOK_AFTER, "stopped", "usage limit. Nothing"),
+        (NOW - MISSED_LOOK_AFTER - 1, "stalled", "The limit window passed at 21:49"),
+    ],
+)
+def test_a_limit_window_is_over_ten_minutes_after_its_end(reset: int, word: str, text: str) -> None:
+    """Until then the session may still resume by itself."""
+    row = {"error": "rate_limit", "error_at": LEFT + 60, "error_resets_at": reset}
+    found = told("stop-failure", LEFT + 60, row=row)
+    assert (found.word, text in found.text) == (word, True)
+
+
+def test_the_later_of_error_and_verdict_tells() -> None:
+    """A verdict after the error means a turn was judged since; one of the same second does not."""
+    row = {"error": "overloaded", "error_at": NOW - 60, "idle_since": NOW - 50}
+    assert "overloaded" in told("notification", NOW - 50, "done", judged=NOW - 60, row=row).text
+    assert told("notification", NOW - 50, "done", judged=NOW - 59, row=row).word == "done"
+
+
+def test_an_error_for_the_person_is_not_excused_by_a_missed_look() -> None:
+    """What to do is to mend the error, whatever look was missed."""
+    state = {"next_look": LEFT + 120, "next_look_latest": LEFT + 120}
+    row = {"error": "billing_error", "error_at": LEFT + 60}
+    assert told("stop-failure", LEFT + 60, row=row, state=state).act == "Mend the account"
+    row = {"error": "overloaded", "error_at": LEFT + 60}
+    assert told("stop-failure", LEFT + 60, row=row, state=state).word == "stalled"
+
+
+def test_a_look_of_this_very_second_is_due_and_not_to_come() -> None:
+    """Between its time and its latest time it may come at any moment."""
+    state = {"next_look": NOW, "next_look_latest": NOW + 60}
+    found = told("stop", NOW - 60, "waiting", state=state)
+    assert found.text == "Its look of 22:00 is due now."
+    assert told("post-tool", NOW - 5, state=state).next_look is None
+    assert told("post-tool", NOW - 5, state=state, wake_at=NOW + 1).next_look == NOW + 1
+
+
+def test_a_turn_begun_as_the_last_one_ended_is_not_begun() -> None:
+    """A notice tells nothing about a turn; the last prompt must be later than the last rest."""
+    assert (
+        told("notification", NOW - 5, "cancelled", judged=NOW - 60, row={"chain_started_at": NOW - 60}).word
+        == "stopped"
+    )
+    assert (
+        told("notification", NOW - 5, "cancelled", judged=NOW - 60, row={"chain_started_at": NOW - 59}).word
+        == "working"
+    )
+
+
+def test_work_is_told_with_the_beginning_of_its_turn() -> None:
+    """Where no prompt was ever heard, nothing is made up."""
+    assert told("post-tool", NOW - 5).since == ROW.chain_started_at
+    assert told("post-tool", NOW - 5, row={"permission_mode": "plan"}).since == ROW.chain_started_at
+    assert told("post-tool", NOW - 5, row={"chain_started_at": 0}).since is None
+    assert told("post-tool", NOW - 5, row={"chain_started_at": 0, "permission_mode": "plan"}).since is None
+
+
+def test_a_verdict_of_the_periods_first_second_belongs_to_it() -> None:
+    """One of the second before does not."""
+    assert told("stop", LEFT, "done").word == "done"
+    assert told("stop", LEFT - 1, "done").word == "stopped"
+
+
+def test_a_stop_that_our_own_failure_let_go_sends_to_the_doctor() -> None:
+    """The words differ from every other stop."""
+    found = told("stop", NOW - 60, "error")
+    assert (found.text, found.act) == ("Stopped at 21:59: Stopwarden itself failed and let it go.", "stopwarden doctor")
+
+
+def test_a_block_of_an_earlier_stop_does_not_carry_a_later_one() -> None:
+    """A stop that was not judged at all ended its turn, whatever was said at the stop before."""
+    assert told("stop", NOW - 10, "block", judged=NOW - 11).word == "working"  # its hook took a second
+    assert told("stop", NOW - 10, "block", judged=NOW - 12).word == "stopped"
+
+
+def test_a_look_that_even_the_keeper_missed_needs_the_person() -> None:
+    """The keeper lives and did not wake it: that is ours to explain."""
+    state = {"next_look": LEFT + 120, "next_look_latest": LEFT + 120}
+    found = told("stop", LEFT + 60, "waiting", state=state, kept=True)
+    assert (found.word, found.needs_you, "doctor" in found.act) == ("stalled", True, True)
+
+
+def test_one_item_is_one_item() -> None:
+    """And nothing owed is not counted."""
+    assert "with 1 item owed:" in told("stop", NOW - 600, "bound_reached", owes=1).text
+    assert told("stop", NOW - 600, "bound_reached", owes=0).text.startswith("Stopped at 21:50: ")
 
 
 # --- all of them
