@@ -139,6 +139,20 @@ def test_a_hook_that_does_not_answer_as_it_should_is_found(machine: Machine, sou
     assert subject in levels(found, "FAIL")
 
 
+@pytest.mark.parametrize("extra, level", [("", "ok"), (", 'continue': True", "FAIL")])
+def test_a_block_that_also_says_continue_fails(machine: Machine, extra: str, level: str) -> None:
+    """It names the item and blocks while away only, as ours does; the one key more makes it a failure."""
+    machine.install()
+    machine.has_hook_program(
+        "import json, os, sys\n"
+        "session = json.load(sys.stdin)['session_id']\n"
+        "if os.path.exists(os.environ['XDG_STATE_HOME'] + '/stopwarden/away.json'):\n"
+        f"    print(json.dumps({{'decision': 'block', 'reason': session{extra}}}))\n"
+    )
+    _, found = machine.doctor("--quick")
+    assert (found["not away"][0]["level"], found["away"][0]["level"]) == ("ok", level)
+
+
 def test_the_installed_hook_never_says_continue(machine: Machine) -> None:
     """Neither answer of ours carries the key that some hosts take for an endless turn."""
     machine.install()
