@@ -322,6 +322,34 @@ def test_hooks_that_are_switched_off_cover_nothing(person: Person) -> None:
     assert f"disableAllHooks in {local}" in str(found["text"])
 
 
+def test_an_organisation_that_allows_only_its_own_hooks_is_named(person: Person) -> None:
+    """Managed settings can switch ours off as a whole."""
+    person.machine_has("etc/claude-code/managed-settings.json", '{"allowManagedHooksOnly": true}')
+    found = about(person, "hooks")
+    assert found["covered"] is False
+    assert "allowManagedHooksOnly in " in str(found["text"])
+
+
+def test_settings_that_cannot_be_read_are_said_and_not_taken_for_empty(person: Person) -> None:
+    """They may hold hooks or not."""
+    local = person.repo / ".claude" / "settings.local.json"
+    local.parent.mkdir()
+    local.write_text("{ not json", encoding="utf-8")
+    found = about(person, "settings")
+    assert (found["level"], str(local) in str(found["text"])) == ("warn", True)
+
+
+def test_a_spool_that_cannot_be_read_stops_neither_away_nor_back(person: Person) -> None:
+    """It is said; the person leaves and returns all the same."""
+    os.mkdir(f"{person.state_dir}/spool")
+    assert person.types("away") == 0
+    assert "WARN  spool" in person.said
+    assert "may be old" in person.said
+    assert person.types("back") == 0
+    assert "may be old" in person.complained
+    assert person.marked() == []
+
+
 @pytest.mark.parametrize(
     ("fields", "covered", "said"),
     [

@@ -361,11 +361,25 @@ def test_what_hooks_left_in_the_spool_counts(person: Person, night: AwayPeriod) 
 # --- our own damage -----------------------------------------------------------------------------
 
 
-def test_a_damaged_database_is_said_and_is_our_failure(person: Person, night: AwayPeriod) -> None:
-    """Exit code 4 with where it was set aside; afterwards every status still names that file."""
+def _junk(person: Person) -> None:
+    """Damages the database for good."""
     for name in os.listdir(person.state_dir):
         if name.startswith("stopwarden.db"):
             pathlib.Path(person.state_dir, name).write_bytes(b"junk " * 2000)
+
+
+def test_a_spool_that_cannot_be_read_is_said_beside_what_is_known(person: Person, night: AwayPeriod) -> None:
+    """What is told may then be old, and the person knows it."""
+    person.save(person.session())
+    os.mkdir(f"{person.state_dir}/spool")
+    assert person.types("status") == 0
+    assert "working" in person.said
+    assert "what is told here may be old" in person.said
+
+
+def test_a_damaged_database_is_said_and_is_our_failure(person: Person, night: AwayPeriod) -> None:
+    """Exit code 4 with where it was set aside; afterwards every status still names that file."""
+    _junk(person)
     assert person.types("status") == 4
     assert "damaged" in person.complained
     person.types("away", "until", "07:30")
@@ -432,6 +446,15 @@ def test_watch_looks_again_until_it_is_interrupted(person: Person, night: AwayPe
     assert "is due now" in person.said
     assert "stalled" in person.said
     assert "\x1b" not in person.said
+
+
+def test_watch_outlives_a_failure_of_ours(person: Person, night: AwayPeriod) -> None:
+    """It says what failed and looks again; the exit code is that of the last look."""
+    person.save(person.session())
+    _junk(person)
+    assert person.types("status", "--watch") == 4
+    assert person.complained.count("stopwarden: ") == 3
+    assert len(person.naps) == 3
 
 
 def test_watch_as_json_is_one_object_a_line(person: Person, night: AwayPeriod) -> None:

@@ -111,7 +111,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     store = context.open_store()
     try:
         marker.settle(store, context.state_dir)
-        take_in(store, context)
+        missed = take_in(store, context)
         end_those_over(store, now)
         open_now = store.open_periods()
         _refuse_an_agent(context, open_now)
@@ -120,6 +120,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         plan = _Plan(period=period, policy=policy, lists=lists, replaced=replaced, note=until.note)
         others = [one for one in open_now if one not in replaced]
         findings = _check(context, store, plan, others, now)
+        if missed:
+            findings.append(go.Finding(level="warn", subject="spool", text=missed))
         if not args.dry_run:
             _begin(context, store, plan, findings, now)
         if args.json:
@@ -204,7 +206,7 @@ def _same_scope(one: AwayPeriod, other: AwayPeriod) -> bool:
 
 def _check(context: Context, store: Store, plan: _Plan, others: Sequence[AwayPeriod], now: Instant) -> list[Finding]:
     period = plan.period
-    hooks = go.hooks_of(context.env, period.root)
+    hooks = go.hooks_of(context.env, period.root, context.system)
     installed_at = installed_since(context.state_dir, hooks.places)
     known = [
         one.replace(period=period)

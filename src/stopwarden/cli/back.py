@@ -55,7 +55,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         only_the_person(context, store, "end away")
         now = context.now()
         marker.settle(store, context.state_dir)
-        take_in(store, context)
+        if missed := take_in(store, context):
+            context.warn(missed)
         lapsed = end_those_over(store, now)
         held = store.open_periods()
         chosen = _chosen(args, context, store, held)

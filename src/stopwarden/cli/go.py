@@ -10,16 +10,17 @@ night. May not live here: changing anything.
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Literal
 
 from stopwarden.core.errors import HostError
 from stopwarden.core.record import Record
-from stopwarden.hosts import claude_code, claude_settings
+from stopwarden.hosts import claude_code, claude_settings, installation
 from stopwarden.report.moments import length, moment
 from stopwarden.report.state import Known, Standing, standing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from stopwarden.cli.surroundings import Agent, Power
     from stopwarden.core.bounds import Policy
@@ -49,18 +50,16 @@ class Hooks(Record):
     env: Mapping[str, str] = {}  # what the host's settings put into a session's environment
 
 
-def hooks_of(env: Mapping[str, str], root: str) -> Hooks:
-    """What the host's settings files say about our hooks in this checkout."""
-    project = os.path.join(root, ".claude", "settings.json")
+def hooks_of(env: Mapping[str, str], root: str, system: str = "/") -> Hooks:
+    """What the host's settings files, the organisation's included, say about our hooks in this checkout."""
+    files = [claude_settings.user_settings(env), os.path.join(root, ".claude", "settings.json")]
+    files.append(claude_settings.local_settings(root))
+    managed = list(_managed(system))
     places, unreadable, disabled, keeper = [], [], "", False
     said: dict[str, str] = {}
-    for path in (claude_settings.user_settings(env), project, claude_settings.local_settings(root)):
+    for path in (*files, *managed):
         try:
-            with open(path, encoding="utf-8-sig", errors="replace") as file:
-                text = file.read()
-        except OSError:
-            continue
-        try:
+            text = installation.read_text(path)
             settings, found = claude_settings.read(text), claude_settings.installed(text)
         except HostError:
             unreadable.append(path)
@@ -68,11 +67,21 @@ def hooks_of(env: Mapping[str, str], root: str) -> Hooks:
         if any(one.command.word == "stop" for one in found):
             places.append(path)
         keeper = keeper or any(one.command.word == claude_settings.KEEPER for one in found)
-        named = claude_settings.what_disables(settings, managed=False)
+        named = claude_settings.what_disables(settings, managed=path in managed)
         disabled = disabled or (f"{named} in {path}" if named else "")
         extra = settings.get("env")
-        said |= {str(k): str(v) for k, v in extra.items()} if isinstance(extra, dict) else {}
+        said |= {str(name): str(value) for name, value in extra.items()} if isinstance(extra, dict) else {}
     return Hooks(places=tuple(places), keeper=keeper, disabled_by=disabled, unreadable=tuple(unreadable), env=said)
+
+
+def _managed(system: str) -> Iterator[str]:
+    """The settings files of the organisation."""
+    for path in claude_settings.managed_settings(sys.platform):
+        there = os.path.join(system, path.lstrip("/"))
+        if os.path.isdir(there):
+            yield from (os.path.join(there, name) for name in sorted(os.listdir(there)) if name.endswith(".json"))
+        elif os.path.isfile(there):
+            yield there
 
 
 def check_hooks(hooks: Hooks) -> list[Finding]:

@@ -50,11 +50,16 @@ class Work(Record):
     owes: int | None = None
 
 
-def take_in(store: Store, context: Context) -> None:
-    """Takes over what hooks left in the spool."""
-    with store.transaction():
-        told = spool.facts(store, context.state_dir)
-        take_all(store, told, context.state_dir, store.open_periods(), context.zone)
+def take_in(store: Store, context: Context) -> str:
+    """Takes over what hooks left in the spool. "", or why it could not be read: then what is known may be old."""
+    try:
+        with store.transaction():
+            told = spool.facts(store, context.state_dir)
+            take_all(store, told, context.state_dir, store.open_periods(), context.zone)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        return f"What hooks left in {context.state_dir}/spool cannot be read ({why}): what is told here may be old."
+    return ""
 
 
 def end_those_over(store: Store, now: Instant) -> list[AwayPeriod]:

@@ -17,7 +17,7 @@ from stopwarden.cli import go, surroundings
 from stopwarden.cli.known import known_sessions, set_aside, take_in
 from stopwarden.cli.person import RECENT
 from stopwarden.core.bounds import DAY
-from stopwarden.core.errors import StoreCorruptError
+from stopwarden.core.errors import StopwardenError, StoreBusyError, StoreCorruptError, StoreUnwritableError
 from stopwarden.core.periods import holds
 from stopwarden.core.record import Record
 from stopwarden.hook import fault
@@ -97,7 +97,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         while True:
             if not args.json and context.out.isatty():
                 context.say("\x1b[H\x1b[2J\x1b[3J")
-            code = _show(args, context)
+            try:
+                code = _show(args, context)
+            except StopwardenError as error:  # a watch outlives what may pass
+                context.warn(f"stopwarden: {error}")
+                code = error.exit_code
             if not args.json:
                 context.say(
                     f"{moment(context.now(), context.zone, context.now())}, again every {REDRAW:g} s. Ctrl-C ends."
@@ -129,7 +133,7 @@ def look(context: Context) -> View:
         return _without_database(context, now)
     store = context.open_store()
     try:
-        take_in(store, context)
+        missed = _heard(store, context)
         periods = tuple(one for one in store.open_periods() if holds(one, now))
         installed_at = installation_time(context, periods)
         known = known_sessions(store, periods, now, context.zone, since=now - RECENT, installed_at=installed_at)
@@ -142,12 +146,21 @@ def look(context: Context) -> View:
             lines=tuple(sorted(held, key=lambda line: (line.known.row.root, line.told.name, line.told.session))),
             others=tuple(line for line in lines if line not in held),
             alarms=tuple(_alarms(context, periods, held, installed_at, now)),
-            notes=tuple(_notes(context, store, held, periods, now)),
+            notes=(*missed, *_notes(context, store, held, periods, now)),
             mode=store.fact("mode", "all") or "on",
             ended=ended,
         )
     finally:
         store.close()
+
+
+def _heard(store: Store, context: Context) -> tuple[str, ...]:
+    """Takes over the spool if that is possible now; what keeps it from being heard is said, and the rest is shown."""
+    try:
+        missed = take_in(store, context)
+    except (StoreBusyError, StoreUnwritableError) as error:
+        missed = f"What hooks heard lately is not in this: {error}"
+    return (missed,) if missed else ()
 
 
 def _without_database(context: Context, now: Instant) -> View:
