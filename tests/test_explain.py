@@ -104,6 +104,9 @@ def test_a_hold_that_sets_the_deadline_is_named() -> None:
     )
     night = Night(*items("A"), copy="c", reservations=(held,))
     assert "DEADLINE 21:25, in 25 min: the hold on A is to be renewed at 21:30, less 5 min" in told(recorded(night))
+    lapsed = held.replace(item="B", claimed_at=at("2026-11-30 18:00"), expires_at=at("2026-11-30 20:00"))
+    night = Night(*items("A"), copy="c", reservations=(lapsed, held))
+    assert "in 25 min: the hold on A is to be renewed" in told(recorded(night))
     late = Night(*items("A"), copy="c", reservations=(held,)).at("2026-11-30 21:40")
     assert "was 21:25, already past: a hold had to be renewed first" in told(recorded(late))
 

@@ -433,6 +433,20 @@ def test_a_session_that_went_on_after_a_bound_is_marked_so() -> None:
     assert stretches(only(night.account("01:20")))[2] == "stopped (bound) 23:20-01:00"
 
 
+def test_a_bound_is_marked_with_the_first_time_the_session_went_on() -> None:
+    """A later bound of the same session has its own mark."""
+    night = Night()
+    night.line("23:06", "prompt", "person")
+    night.stop("23:20", bound="blocks_without_tools")
+    night.line("01:00", "resumed", "blocks_without_tools")
+    night.line("02:00", "resumed", "blocks_an_hour")
+    night.stop("03:00", bound="blocks_an_hour")
+    assert [(one.bound, one.resumed_at) for one in night.account("03:20").bounds] == [
+        ("blocks_without_tools", night.at("01:00")),
+        ("blocks_an_hour", None),
+    ]
+
+
 def test_work_that_goes_on_after_the_block_at_a_bound_was_never_stopped() -> None:
     """Where the host kept the agent going, the next stop shows that the time between was work."""
     night = Night()
@@ -516,10 +530,11 @@ def test_a_spring_night_is_an_hour_shorter() -> None:
 
 
 def test_a_night_before_the_clocks_change_says_nothing_about_it() -> None:
-    """A change on the following night is of no concern."""
-    night = Night("2026-10-23", "23:00", "07:00")
-    night.line("23:00", "prompt", "person")
-    assert "clocks" not in page(night)
+    """A change on the following night, or an hour and a half after the end, is of no concern."""
+    for night in (Night("2026-10-23", "23:00", "07:00"), Night("2026-10-24", "21:00", "00:30")):
+        night.line("22:00" if night.first == "21:00" else "23:30", "prompt", "person")
+        night.end()
+        assert "clocks" not in page(night)
 
 
 @pytest.mark.case("BR-151")
@@ -804,6 +819,15 @@ def test_each_session_has_its_own_line_of_time() -> None:
     assert "nothing left 7 h 50" in text
 
 
+def test_sessions_of_one_title_are_told_apart_by_their_ids() -> None:
+    """A title that two sessions have names neither."""
+    night = ordinary_night()
+    night.session = "9a02aaaa-0000-4000-8000-000000000002"
+    night.line("23:10", "prompt", "person")
+    night.row(night.session, title="parser")
+    assert {one.name for one in night.account().sessions} == {"7e15", "9a02"}
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.text("abc", min_size=4, max_size=8), max_size=6, unique=True))
 def test_short_ids_tell_sessions_apart(ids: list[str]) -> None:
@@ -894,6 +918,16 @@ def test_a_time_that_cannot_be_meant_is_refused_with_what_would_be_right(termina
     code, out, err = terminal.run("report", f"--since={said}")
     assert (code, out) == (2, "")
     assert "Use for instance 22:00" in err
+
+
+def test_a_time_that_the_clocks_showed_twice_is_the_first_of_the_two(tmp_path: pathlib.Path) -> None:
+    """So that nothing is left out of the report."""
+    terminal = Terminal(tmp_path, "2026-10-25 08:00")
+    night = Night("2026-10-24", "23:00", "07:00")
+    night.line("23:10", "prompt", "person")
+    night.end()
+    terminal.keep(night)
+    assert terminal.run("report", "--since", "01:30")[1].startswith("Sun 01:30 (1st) - Sun 07:00")
 
 
 def test_another_period_is_named_by_its_id(terminal: Terminal) -> None:

@@ -106,3 +106,16 @@ def test_an_answer_reaches_the_session_at_its_next_prompt_once(morning: HookNigh
         store.close()
     again = json.dumps(morning.send("prompt", prompt="and now"))
     assert "drop it" not in again
+
+
+def test_tool_use_that_only_the_spool_knows_of_is_heard_in_the_report(tmp_path: pathlib.Path) -> None:
+    """A tool hook never opens the database; the report takes its facts over first."""
+    night = HookNight(tmp_path, todo=LIST)
+    command(night, "away", "until", "07:30", "--list", "TODO.md")
+    night.send("prompt", prompt="go on")
+    night.now = at("2026-11-30 22:00")
+    night.send("post-tool", tool_name="Bash")
+    night.now = at("2026-11-30 22:20")
+    out = command(night, "report")[1]
+    assert "nothing heard" not in out
+    assert "worked 1 h 20" in out
