@@ -23,7 +23,7 @@ ANSWER_MAX = 2_000
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's words."""
     parser.description = (
-        "Answers a parked question or a refused permission. The session is told at its next prompt or block. "
+        "Answers a parked question or a refused permission. The session is told at its next prompt or block.\n"
         "A number alone picks that option. Answering again replaces the answer."
     )
     parser.add_argument("number", type=int, metavar="NUMBER", help="as `stopwarden parked` shows it")

@@ -22,7 +22,7 @@ KINDS = {"question": "question", "permission": "permission refused", "plan": "pl
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's words."""
     parser.description = (
-        "Questions that agents asked while you were away, and the permissions they were refused. "
+        "Questions that agents asked while you were away, and the permissions they were refused.\n"
         "Nothing was granted; the agent was told to decide what can be undone and to go on."
     )
     parser.add_argument("--all", action="store_true", help="answered ones and those of earlier away periods too")
