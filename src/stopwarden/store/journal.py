@@ -3,16 +3,19 @@
 `explain` and `replay` judge a recorded stop again, so the values that come back must be the
 values that went in: every field of every record is written, never only those that differ from
 today's defaults. A tuple of records is a table of columns (ten thousand items must cost the hook
-few milliseconds, and most of their columns are one value throughout); a tuple of more than
-`INLINE` entries is kept once by its digest, because a long list of work is the same at most stops
-of a night. The machine's zone is kept as what it answered from the oldest
-instant that a judge may look back to until 400 days after the stop.
+few milliseconds, and most of their columns are one value throughout). A column, or a tuple of plain
+values, of more than `INLINE` entries is kept once by its digest, because most of a long list of
+work is the same from stop to stop; texts are kept as lines, which needs no JSON. The machine's zone
+is kept as what it answered from the oldest instant that a judge may look back to until 400 days
+after the stop.
 
 Runs on the hook's path: nothing is imported but the core and `wire`. May not live here: message
 text (there is none in a `Stop`), `Verdict.after` (it is in the session's row), any decision.
 """
 
 from __future__ import annotations
+
+from _operator import attrgetter
 
 from stopwarden import __version__
 from stopwarden.core.bounds import DAY, Policy
@@ -38,7 +41,7 @@ from stopwarden.wire import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from stopwarden.core.events import Instant, Zone
@@ -107,8 +110,7 @@ def encode(
             return packed(value)
         if not isinstance(value, tuple):
             return value
-        entries = _table(value) if value and isinstance(value[0], Record) else value
-        return {"snapshot": put_snapshot(dumps(entries))} if len(value) > INLINE else entries
+        return _table(value, put_snapshot) if value and isinstance(value[0], Record) else _column(value, put_snapshot)
 
     return dumps(
         {
@@ -135,15 +137,14 @@ def decode(body: str, snapshot: Callable[[str], str]) -> tuple[Stop, SessionStat
         return kind(**{field: read(value, _PARTS.get((kind, field))) for field, value in fields.items()})
 
     def read(value: Any, kind: type[Record] | None) -> Any:
-        if isinstance(value, dict) and "snapshot" in value:
-            value = loads(snapshot(value["snapshot"]))
+        value = _values(value, snapshot)
         if isinstance(value, list):
             return tuple(value)
         if not isinstance(value, dict):
             return value
         if kind is None:
             raise ValueError("a record where none belongs")
-        return _records(kind, value) if "rows" in value else unpacked(kind, value)
+        return _records(kind, value, snapshot) if "rows" in value else unpacked(kind, value)
 
     try:
         whole = loads(body)
@@ -177,19 +178,43 @@ def judged_by(body: str) -> str:
         return ""
 
 
-def _table(records: tuple[Record, ...]) -> dict[str, object]:
+def _table(records: tuple[Record, ...], put_snapshot: Callable[[str], str]) -> dict[str, object]:
     """The records of one kind as columns; a column whose every entry is the same is that entry alone."""
     table: dict[str, object] = {"rows": len(records)}
     for field in type(records[0]).fields:
-        column = [getattr(record, field) for record in records]
-        table[field] = column[0] if column.count(column[0]) == len(column) else column
+        column = list(map(attrgetter(field), records))
+        table[field] = column[0] if column.count(column[0]) == len(column) else _column(column, put_snapshot)
     return table
 
 
-def _records(kind: type[Record], table: dict[str, Any]) -> tuple[Record, ...]:
+def _records(kind: type[Record], table: dict[str, Any], snapshot: Callable[[str], str]) -> tuple[Record, ...]:
     rows = table.pop("rows")
-    columns = [column if isinstance(column, list) else [column] * rows for column in table.values()]
-    return tuple(kind(**dict(zip(table, row, strict=True))) for row in zip(*columns, strict=True))
+    columns = {field: _values(column, snapshot) for field, column in table.items()}
+    return tuple(
+        kind.many(rows, {name: one if isinstance(one, list) else [one] * rows for name, one in columns.items()})
+    )
+
+
+def _column(values: Sequence[object], put_snapshot: Callable[[str], str]) -> object:
+    """Plain values as they are written: a few in place, more by digest."""
+    if len(values) <= INLINE:
+        return values
+    try:
+        text = "\n".join(values)  # type: ignore[arg-type]
+    except TypeError:
+        text = "\n"
+    if text.count("\n") == len(values) - 1:
+        return {"lines": put_snapshot(text)}
+    return {"snapshot": put_snapshot(dumps(values))}
+
+
+def _values(written: Any, snapshot: Callable[[str], str]) -> Any:
+    """What `_column` was given; anything else is returned as it is."""
+    if isinstance(written, dict) and "lines" in written:
+        return snapshot(written["lines"]).split("\n")
+    if isinstance(written, dict) and "snapshot" in written:
+        return loads(snapshot(written["snapshot"]))
+    return written
 
 
 def _zone(stop: Stop, world: World) -> dict[str, object]:
