@@ -20,9 +20,9 @@ import signal
 import subprocess
 import tempfile
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -62,11 +62,12 @@ def claude() -> str:
     return GIVEN
 
 
-def in_minutes(count: int) -> str:
-    """A one-shot schedule that fires `count` minutes from now, at least half a minute away."""
-    moment = time.time() + 60 * count
-    then = datetime.fromtimestamp(moment + 60 if moment % 60 > 30 else moment, ZoneInfo(ZONE))
-    return f"{then.minute} {then.hour} {then.day} {then.month} *"
+def soon() -> str:
+    """A one-shot schedule half a minute to a few minutes from now, at no minute that the host fires early."""
+    moment = datetime.fromtimestamp(time.time() + 90, ZoneInfo(ZONE))
+    while moment.minute % 30 == 0:  # one-shots on the full and the half hour may come 90 s early
+        moment += timedelta(minutes=1)
+    return f"{moment.minute} {moment.hour} {moment.day} {moment.month} *"
 
 
 class RealHost:
@@ -216,6 +217,23 @@ class RealHost:
         )
         self.wait_until("the program can be typed to", lambda: bool(READY.search(self._bottom())))
 
+    def run_script(self, prompt: str, seconds: float = DEADLINE) -> str:
+        """Runs the program as a script does (`-p`), with nobody to be asked; its output. Fails if it does not end."""
+        words = [self._claude, "-p", prompt, "--permission-mode", "default"]
+        try:
+            done = subprocess.run(
+                words,
+                cwd=self.project,
+                env=self._host_env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+            )
+        except subprocess.TimeoutExpired:
+            self.fail(f"`claude -p` had not ended after {seconds} s")
+        return done.stdout + done.stderr
+
     def type(self, text: str) -> None:
         """Types a line and presses Enter once it stands in the input."""
         self._tmux(self._terminals[-1], "send-keys", "-t", "0", "-l", text)
@@ -240,11 +258,23 @@ class RealHost:
         )
         return done.stdout
 
+    def close_terminal(self) -> None:
+        """The terminal goes away under the program: a closed window, a lost connection."""
+        self._tmux(self._terminals[-1], "kill-server")
+        mark = f"HOME={self.home}\0".encode()
+        self.wait_until("the program has ended", lambda: not any(mark in _environment(pid) for pid in _processes()))
+
     def leave(self) -> None:
         """Ends the program as a person does, and waits until it is gone."""
         terminal = self._terminals[-1]
+
+        def ended() -> bool:
+            if "Exit and stop tasks" in self.screen():  # asked where wakes are scheduled; the first answer is meant
+                self.press("Enter")
+            return not self._tmux(terminal, "list-panes").strip()
+
         self.type("/exit")
-        self.wait_until("the program has ended", lambda: not self._tmux(terminal, "list-panes").strip())
+        self.wait_until("the program has ended", ended)
 
     # --- what the model was sent -------------------------------------------------------------
 
@@ -306,7 +336,7 @@ class RealHost:
         for request in self.turns:
             reply = request.reply.as_json() if request.reply else None
             shown.append(f"{_clock(request.arrived)} #{request.n}")
-            shown += [f"    < {text[-400:]!r}" for text in told(request)]
+            shown += [f"    < {_cut(text)!r}" for text in told(request)]
             shown.append(f"    > {json.dumps(reply)[:300]}")
         shown.append("--- verdicts")
         shown += [f"{_clock(row.at)} {row.kind} {row.rule}" for row in self.verdicts()]
@@ -320,37 +350,44 @@ class RealHost:
         return "\n".join(shown)
 
 
-def told(request: Request) -> list[str]:
-    """What the model was told since its last reply: prompts, reasons, contexts, tool results, in order."""
-    messages = request.body.get("messages", [])
-    since: list[str] = []
-    for message in messages:
+class Part(NamedTuple):
+    """One thing that the model was told: a prompt, a reason, a context, or a tool's result."""
+
+    text: str
+    is_result: bool = False
+
+
+def parts(request: Request) -> list[Part]:
+    """What the model was told since its last reply, in order."""
+    since: list[Part] = []
+    for message in request.body.get("messages", []):
         if message.get("role") == "assistant":
             since = []
             continue
         content = message.get("content")
         for part in [content] if isinstance(content, str) else content or []:
             if isinstance(part, str):
-                since.append(part)
+                since.append(Part(part))
             elif part.get("type") == "tool_result":
                 inner = part.get("content")
-                since.append(inner if isinstance(inner, str) else json.dumps(inner))
+                since.append(Part(inner if isinstance(inner, str) else json.dumps(inner), is_result=True))
             elif isinstance(part.get("text"), str):
-                since.append(part["text"])
+                since.append(Part(part["text"]))
     return since
 
 
-def after_a_tool(request: Request) -> bool:
-    """Whether this request brings the results of the tools that the model called last."""
-    since: list[Any] = []
-    for message in request.body.get("messages", []):
-        since = [] if message.get("role") == "assistant" else [*since, message.get("content")]
-    return any(
-        isinstance(part, dict) and part.get("type") == "tool_result"
-        for content in since
-        if isinstance(content, list)
-        for part in content
-    )
+def told(request: Request) -> list[str]:
+    """The texts of what the model was told since its last reply."""
+    return [part.text for part in parts(request)]
+
+
+def _cut(text: str) -> str:
+    """A long text by its two ends, and by our own words where they stand in it."""
+    if len(text) <= 600:
+        return text
+    ours = text.find("Stopwarden:")
+    start = ours if ours > 0 else text.find(REASON) if REASON in text else 0
+    return f"{text[start : start + 450]} … {text[-150:]}"
 
 
 def _processes() -> list[int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.real_host.harness import told
-from tests.real_host.workers import Worker, ask_about, bash, cron, steps, tick
+from tests.real_host.workers import Worker, ask_about, bash, cron, look_soon, steps, tick
 
 if TYPE_CHECKING:
     from tests.real_host.conftest import Furnish
@@ -24,16 +24,22 @@ TODO = """# Tonight
 - [ ] write the docs
 - [ ] choose the name (waits for person: which of the two?)
 """
+NAMED_TITLE = re.compile(r'"([^"]+)" \(quoted')
 LOOK = "Look again at TODO.md and go on."
 
 
+@pytest.mark.case("BR-042", "BR-109")
 def test_a_list_is_worked_through_in_the_night_with_nobody_at_the_keys(furnish: Furnish) -> None:
-    """Stops name the next item, a question and a permission prompt freeze nothing, the agent waits for the
-    host's own cron, is woken by it with no key pressed, finishes the list, and the morning's report says so."""
+    """A question, a permission prompt and an agent that tries to end the night freeze and change nothing.
+
+    Stops name the next item; the agent waits for the host's own cron, is woken by it with no key
+    pressed and is told the person's answer; it finishes the list, which ends the night; and the
+    report of the morning says so.
+    """
     ask = bash("git push --force")
     worker = Worker(
         prompts={
-            "Work through TODO.md": steps(cron("* * * * *", LOOK, recurring=True), "A safety wake is set."),
+            "Work through TODO.md": steps(cron("*/20 * * * *", LOOK, recurring=True), "A safety wake is set."),
             LOOK: steps(tick("run the long tests"), "The tests are through."),
         },
         items={
@@ -45,7 +51,7 @@ def test_a_list_is_worked_through_in_the_night_with_nobody_at_the_keys(furnish: 
                 tick("write the parser"),
                 "The parser is written.",
             ),
-            "run the long tests": steps("They run; nothing to do until they are through."),
+            "run the long tests": steps(lambda: look_soon(LOOK), "They run; nothing to do until they are through."),
             "write the docs": steps(tick("write the docs"), "All is written."),
         },
     )
@@ -58,11 +64,15 @@ def test_a_list_is_worked_through_in_the_night_with_nobody_at_the_keys(furnish: 
 
     waits = night.wait_for_verdict("waiting")
     told_until_then = len(night.model.requests)
-    woken = night.request_saying(LOOK, 100, after=told_until_then)
+    status = json.loads(night.stopwarden("status", "--json", expect=None))
+    assert [session["state"] for session in status["sessions"]] == ["waiting"], status
+    assert "waiting until" in night.stopwarden("status", expect=0)
+    assert "Drop the column legacy_id?" in night.stopwarden("parked", expect=None)
+    night.stopwarden("answer", "1", "Keep it", expect=0)
+    woken = night.request_saying(LOOK, 240, after=told_until_then)
     done = night.wait_for_verdict("done")
 
-    titles = [re.search(r'"([^"]+)" \(quoted', reason) for reason in night.reasons()]
-    assert [title and title[1] for title in titles] == [
+    assert [found and found[1] for found in map(NAMED_TITLE.search, night.reasons())] == [
         "write the lexer",
         "write the parser",
         "run the long tests",
@@ -70,23 +80,25 @@ def test_a_list_is_worked_through_in_the_night_with_nobody_at_the_keys(furnish: 
     ], night.account()
     assert waits.rule == "away.waiting_unchanged"
     assert woken.arrived >= waits.at, "the wake came after the wait began"
-    assert told(woken)[-1] == LOOK, "the host's own cron opened the turn with the prompt it was given"
+    news = told(woken)
+    assert LOOK in news, "the host's own cron opened the turn with the prompt it was given"
+    assert any("Keep it" in text for text in news), "the person's answer went along with the next turn"
     assert done.rule == "away.until_done"
-    assert "- [ ]" not in night.todo.read_text().replace("- [ ] choose the name", "")
+    assert night.todo.read_text().count("- [x]") == 4
 
-    answers = [text for request in night.turns for text in told(request) if text.startswith(("Stopwarden:", "PreTool"))]
-    assert any("this question was kept for them and not shown" in text for text in answers), night.account()
-    assert any("this permission was not granted" in text for text in answers), night.account()
-    refused = [text for request in night.turns for text in told(request) if "stopwarden back" in text]
-    assert refused, night.account()
+    heard = [text for request in night.turns for text in told(request)]
+    assert any("this question was kept for them and not shown" in text for text in heard), night.account()
+    assert any("this permission was not granted" in text for text in heard), night.account()
+    assert any("Only the person may end away" in text for text in heard), night.account()
     assert [line.text for line in night.lines("period_ended")] == ["done"]
 
     night.leave()
-    report = night.stopwarden("report", expect=None)
-    assert "Drop the column legacy_id?" in report
-    assert "git push --force" in report
-    assert "4 of 5" in report
+    assert "away ended" in night.stopwarden("status", expect=0)
+    morning = night.stopwarden("report", expect=None)
+    for words in ("4 of 4 done", "git push --force", "2 turns · 1 wake · 4 blocks"):
+        assert words in morning, morning
     facts = json.loads(night.stopwarden("report", "--json", expect=None))
-    assert facts, "the report is there for programs too"
-    status = night.stopwarden("status", expect=None)
-    assert "not away" in status.lower() or "done" in status.lower()
+    assert [(session["turns"], session["blocks"]) for session in facts["sessions"]] == [(2, 4)]
+    assert facts["periods"][0]["ended_why"] == "done"
+    for row in night.verdicts():
+        assert "the same verdict" in night.stopwarden("explain", str(row.id), expect=0)

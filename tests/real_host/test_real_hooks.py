@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.real_host, pytest.mark.slow]
 
 
+@pytest.mark.case("A81")
 def test_text_only_stops_reach_the_bound_which_is_recorded_and_then_allowed(furnish: Furnish) -> None:
-    """An agent that only talks is sent back eight times; the ninth stop is allowed by us, not overridden by the
-    host, and the record says since the eighth that work is owed."""
+    """The eighth block in a row without a tool is still a block, and the record then says once that work is owed.
+
+    The ninth stop is allowed by us, before the host would have overridden it.
+    """
     talker = furnish(always(lambda _: "I am finished, I believe."))
     talker.todo.write_text("- [ ] write the lexer\n")
     talker.install()
@@ -52,16 +55,19 @@ def test_thirty_items_are_thirty_blocks_and_no_bound(furnish: Furnish) -> None:
     busy.start()
     busy.type("Work through TODO.md")
 
-    busy.wait_for_verdict("done", seconds=90)
+    busy.wait_for_verdict("done", seconds=180)
 
     assert [row.kind for row in busy.verdicts()] == ["block"] * 30 + ["done"], busy.account()
     assert [next(t for t in titles if t in reason) for reason in busy.reasons()] == titles
     assert not busy.lines("stopped_with_work_owed")
 
 
+@pytest.mark.case("A90")
 def test_an_api_error_is_outlived_by_the_safety_wake(furnish: Furnish) -> None:
-    """A turn that ends in an error has no stop anyone could block; the wake that the session was asked for
-    at its first turn opens the next one, and the work goes on."""
+    """A turn that ends in an error has no stop; the error is recorded and no verdict is given.
+
+    The wake that the session was asked for at its first turn opens the next one, and the work goes on.
+    """
     look = "Look again at TODO.md and go on."
     worker = Worker(
         prompts={
@@ -120,17 +126,22 @@ def test_with_nothing_armed_the_program_is_as_it_was(furnish: Furnish) -> None:
     assert not host.verdicts()
 
 
+@pytest.mark.case("A106")
 def test_moving_compacting_and_resuming_keep_what_is_known_of_a_session(furnish: Furnish) -> None:
-    """A session that changes directory, is compacted and is resumed still works on the same list, and a stop
-    that was allowed to wait is allowed again: nothing has changed, and its wake has come along."""
+    """A session that changes directory, is compacted and is resumed still works on the same list.
+
+    A stop that was allowed to wait is allowed again: nothing has changed, and its wake has come along.
+    """
     worker = Worker(
         prompts={"Work through TODO.md": steps(cron("*/20 * * * *", "Look again.", recurring=True), "Set.")},
         items={
-            "write the lexer": steps(bash("mkdir -p deep/er && cd deep/er && pwd"), "There now."),
+            "write the lexer": steps(
+                bash("mkdir -p deep/er && cd deep/er && pwd"), tick("write the lexer", "../../TODO.md"), "There now."
+            ),
             "write the parser": ["Waiting for the build."],
         },
     )
-    night = furnish(worker, allow=("Bash(mkdir:*)", "Bash(cd:*)", "Bash(pwd)", "Bash(sed:*)"))
+    night = furnish(worker, allow=("Bash(*)",))
     night.todo.write_text("- [ ] write the lexer\n- [ ] write the parser\n")
     night.install()
     night.leave_for("4h")
@@ -144,21 +155,24 @@ def test_moving_compacting_and_resuming_keep_what_is_known_of_a_session(furnish:
     night.type("How far are you?")
     night.wait_for_verdict("waiting", 2)
 
-    night.leave()
+    night.close_terminal()
     night.start("--resume", session)
     night.type("Are you still there?")
     night.wait_for_verdict("waiting", 3)
 
     verdicts = night.verdicts()
     assert {row.session for row in verdicts} == {session}
-    assert [row.kind for row in verdicts] == ["block", "waiting", "waiting", "waiting"], night.account()
-    assert {row.rule for row in verdicts[1:]} == {"away.waiting_unchanged"}
-    assert len(night.reasons()) == 1
+    assert [row.kind for row in verdicts] == ["block", "block", "waiting", "waiting", "waiting"], night.account()
+    assert {row.rule for row in verdicts[2:]} == {"away.waiting_unchanged"}
+    assert len(night.reasons()) == 2
+    assert not night.lines("relocated"), "the checkout is the one the session began in"
 
 
 def test_a_cleared_conversation_is_told_of_the_night_again(furnish: Furnish) -> None:
-    """Clearing starts a session with a new id in which the host keeps the old wakes: it is briefed at its first
-    turn, and its first stop is judged by the same list."""
+    """Clearing starts a session with a new id, briefed at its first turn and judged by the same list.
+
+    The host keeps the old wakes in it (measured), so it may wait once it has been told what is next.
+    """
     worker = Worker(
         prompts={"Work through TODO.md": steps(cron("*/20 * * * *", "Look again.", recurring=True), "Set.")},
         items={"write the lexer": ["I wait for the build.", "I still wait."]},
@@ -188,8 +202,7 @@ def test_a_cleared_conversation_is_told_of_the_night_again(furnish: Furnish) -> 
 
 
 def test_what_is_installed_runs_from_the_installed_wheel_alone(furnish: Furnish, program: Path) -> None:
-    """Every hook names the environment that the wheel was installed into and nothing of a checkout, and the
-    person's own settings are as they were."""
+    """Every hook names the environment of the installed wheel, nothing of a checkout; other settings are untouched."""
     host = furnish(always(lambda _: "Yes."))
     mine = host.settings.read_text()
     host.install()

@@ -10,12 +10,14 @@ import re
 from typing import TYPE_CHECKING
 
 from stopwarden.sim.scripted_model import Reply, Tool
-from tests.real_host.harness import REASON, after_a_tool, told
+from tests.real_host.harness import REASON, parts, soon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from stopwarden.sim.scripted_model import Request
+
+    Step = Reply | str | Callable[[], Reply]
 
 NAMED = re.compile(r'Go on: item .*?"(?P<title>[^"]+)" \(quoted from the list\)')
 TASK_NOTIFICATION = "<task-notification>"
@@ -25,13 +27,18 @@ def bash(command: str) -> Tool:
     return Tool("Bash", {"command": command, "description": "one step of the work"})
 
 
-def tick(title: str) -> Tool:
-    """Ticks one item of TODO.md, as an agent does with its own tools."""
-    return bash(f"sed -i 's/- \\[[ /]\\] {title}/- [x] {title}/' TODO.md")
+def tick(title: str, path: str = "TODO.md") -> Tool:
+    """Ticks one item of the list, as an agent does with its own tools."""
+    return bash(f"sed -i 's/- \\[[ /]\\] {title}/- [x] {title}/' {path}")
 
 
 def cron(schedule: str, prompt: str, *, recurring: bool) -> Tool:
     return Tool("CronCreate", {"cron": schedule, "prompt": prompt, "recurring": recurring})
+
+
+def look_soon(prompt: str) -> Reply:
+    """Schedules a wake that fires once, some half to three minutes from when this is called."""
+    return Reply(text="Next.", tools=(cron(soon(), prompt, recurring=False),))
 
 
 def wakeup(seconds: int, prompt: str) -> Tool:
@@ -48,51 +55,60 @@ def ask_about(question: str) -> Tool:
     return Tool("AskUserQuestion", {"questions": [asked]})
 
 
-def named_item(request: Request) -> str:
+def named_item(text: str) -> str:
     """The title of the item that a blocked stop's reason names, or ""."""
-    for text in reversed(told(request)):
-        found = NAMED.search(text.partition(REASON)[2])
-        if found:
-            return found["title"]
-    return ""
+    found = NAMED.search(text.partition(REASON)[2])
+    return found["title"] if found else ""
 
 
 class Worker:
     """Answers prompts and reasons from two tables of steps; each step is used once, in turn.
 
-    `prompts` maps words of a prompt to the replies that follow it; `items` maps an item's title to
-    the replies that follow each time the item is named. After a tool's result comes the next reply
-    of the row that is going on, and when that is used up, the words "That is all for now." end the
-    turn. An item without a row is ticked at once.
+    `prompts` maps words of a prompt to the replies that follow it (the latest prompt counts);
+    `items` maps an item's title to the replies that follow each time the item is named. After a
+    tool's result comes the next reply of the row that is going on, and when that is used up, the
+    words "That is all for now." end the turn. An item without a row is ticked at once. An error is
+    answered until another prompt comes, however often the program tries. A step that is called
+    makes its reply when it is due.
     """
 
     def __init__(
         self,
-        prompts: dict[str, Iterable[Reply | str]] | None = None,
-        items: dict[str, Iterable[Reply | str]] | None = None,
+        prompts: dict[str, Iterable[Step]] | None = None,
+        items: dict[str, Iterable[Step]] | None = None,
     ) -> None:
         self._prompts = {words: list(row) for words, row in (prompts or {}).items()}
         self._items = {title: list(row) for title, row in (items or {}).items()}
-        self._row: list[Reply | str] = []
+        self._row: list[Step] = []
 
     def __call__(self, request: Request) -> Reply:
         if not request.tools:
-            return Reply(text="ok")  # titles and summaries, not the conversation
-        if not after_a_tool(request):
-            self._row = self._next_row(request)
-        step = self._row.pop(0) if self._row else "That is all for now."
-        return Reply.of(step)
+            return Reply(text="ok")  # titles and the like, not the conversation
+        self._row = self._row_for(request)
+        if not self._row:
+            return Reply(text="That is all for now.")
+        step = self._row[0]
+        reply = Reply.of(step() if callable(step) else step)
+        if not reply.status:
+            self._row.pop(0)
+        return reply
 
-    def _next_row(self, request: Request) -> list[Reply | str]:
-        title = named_item(request)
-        if title:
-            return self._items.setdefault(title, [Reply(text="Doing it.", tools=(tick(title),))])
-        news = told(request)
-        return next((row for words, row in self._prompts.items() if any(words in text for text in news)), [])
+    def _row_for(self, request: Request) -> list[Step]:
+        """By the latest thing that was said: a reason, a prompt, or a tool's result, after which the row goes on."""
+        for part in reversed(parts(request)):
+            if part.is_result:
+                return self._row
+            title = named_item(part.text)
+            if title:
+                return self._items.setdefault(title, [Reply(text="Doing it.", tools=(tick(title),))])
+            for words, row in self._prompts.items():
+                if words in part.text:
+                    return row
+        return []
 
 
-def steps(*parts: Tool | Reply | str) -> list[Reply | str]:
-    """One reply a tool call, words and replies as they are."""
+def steps(*parts: Tool | Step) -> list[Step]:
+    """One reply a tool call; words, replies and what makes them as they are."""
     return [Reply(text="Next.", tools=(part,)) if isinstance(part, Tool) else part for part in parts]
 
 
