@@ -182,7 +182,7 @@ def check_keeper(policy: Policy, hooks: Hooks) -> list[Finding]:
         text = "wanted, but its hooks are not installed. Run: stopwarden install claude-code --keeper"
         return [Finding(level="warn", subject="keeper", text=text)]
     how = "--set keeper=true" if hooks.keeper else "stopwarden install claude-code --keeper"
-    text = f"off: nothing of ours wakes a session after an error ({how})"
+    text = f"off. It would wake sessions after an error: {how}"
     return [Finding(level="note", subject="keeper", text=text)]
 
 

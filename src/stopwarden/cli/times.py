@@ -158,7 +158,7 @@ class _Reading:
     def _not_understood(self, token: str) -> UsageError:
         if re.fullmatch(r"[0-9]{1,2}", token) and int(token) <= 24:
             hour = int(token) % 24
-            other = f"until {hour + 12:02}:00" if hour < 12 else f"for {hour}h"
+            other = f"until {hour + 12:02}:00" if 0 < hour < 12 else f"for {int(token)}h"
             return _unclear(self.said, f"{token} may be a time or a length", f"Use `until {hour:02}:00` or `{other}`")
         if re.fullmatch(r"[0-9]{1,2}[./][0-9]{1,2}(?:[./][0-9]{0,4})?", token):
             return _unclear(self.said, "the day and the month can be mixed up", _FOR_INSTANCE)
