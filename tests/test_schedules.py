@@ -10,7 +10,7 @@ import itertools
 import os
 import random
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from stopwarden.clock import SystemZone, ZoneOf
 from stopwarden.core.bounds import DAY, HOUR, MINUTE
-from stopwarden.core.cron import DIALECTS, HORIZON, agree, interval, next_fire, parse
+from stopwarden.core.cron import DIALECTS, HORIZON, agree, date_of, interval, next_fire, parse
 from stopwarden.core.errors import ScheduleError
 from tests.conftest import LONDON, at
 
@@ -389,6 +389,26 @@ def test_the_new_year_is_a_quarter_of_an_hour_away() -> None:
     """At ten to midnight on New Year's Eve a wake at 00:05 on 1 January fires in fifteen minutes."""
     now = at("2026-12-31 23:50")
     assert next_fire(parse("5 0 1 1 *"), now, LONDON) == now + 15 * MINUTE
+
+
+def test_every_day_from_1970_to_2500_has_its_date() -> None:
+    """Day numbers turn into dates as the calendar has them, century by century."""
+    for number in range((date(2500, 1, 1) - date(1970, 1, 1)).days):
+        day = date.fromordinal(719_163 + number)
+        assert date_of(number) == (day.year, day.month, day.day)
+
+
+def test_a_schedule_has_as_many_readings_as_doubts_demand() -> None:
+    """One where nothing is open, two for one open question, four for two."""
+    doubts = {
+        "0 9 * * *": 1,
+        "0 9 1 * 5": 1,
+        "0 9 */2 * *": 1,
+        "0 9 */2 * 5": 2,
+        "5/15 9 * * *": 2,
+        "5/15 9 */2 * 5": 4,
+    }
+    assert {text: len(parse(text).readings) for text in doubts} == doubts
 
 
 # The nights on which clocks change
