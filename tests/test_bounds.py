@@ -115,6 +115,7 @@ def test_only_first_reached_states_are_progress() -> None:
 
     old = Item(id="O", title="old", state="done", before="done")
     assert night.owes(*items("B", "C", A="done"), old).stop().counters.blocks == 4
+    assert (night.lines.count("item_doing"), night.lines.count("item_done")) == (1, 1), "each is told once"
 
 
 @pytest.mark.case("BR-113", "BR-114")

@@ -88,6 +88,14 @@ def test_the_newest_keeper_wins(night: HookNight) -> None:
     assert night.lines().count("kept_look") == 1
 
 
+def test_an_older_keeper_ends_even_if_the_newest_is_dead(night: HookNight) -> None:
+    """Superseded is superseded: what the newest does not do, an older one must not do either."""
+    older = Kept(night)
+    older.meanwhile[night.now + 60] = lambda: keeper._register(SESSION, night.state_dir, LONDON, night.now)
+    assert older.keep() == ""
+    assert older.left == []
+
+
 @pytest.mark.parametrize("ending", ["back", "end", "off", "prompt"])
 def test_it_never_wakes_after_back_the_sessions_end_off_or_a_persons_prompt(night: HookNight, ending: str) -> None:
     """Whatever makes the look needless makes the keeper silent."""
