@@ -374,26 +374,49 @@ def test_commands_that_arm_at_once_forget_nobody(state_dir: str) -> None:
 # whatever fails in between
 
 
-class FailingCalls:
-    """The operating system's calls fail in turn with the disk under the database, in one count."""
+CALLS = ("open", "write", "fsync", "rename", "unlink", "link")
 
-    def __init__(self, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in ("open", "write", "fsync", "rename", "unlink", "link"):
-            monkeypatch.setattr(os, name, self.failing(disk, name, getattr(os, name)))
-        disk.kinds = disk.kinds | {"open", "fsync", "rename", "unlink", "link"}
 
-    @staticmethod
-    def failing(disk: Disk, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The call, counted, failing when it is to fail; a failing write leaves half of its bytes."""
+def count_calls(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operating system's calls are counted, and fail, in one row with the accesses of the database to its disk.
 
+    Their kinds are "os.open" and so on, with "os.fsync directory" told apart; a failing write leaves half its bytes.
+    """
+
+    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def maybe(*args: Any, **named: Any) -> Any:
-            if disk.fails(name):
+            of_directory = name == "fsync" and stat.S_ISDIR(os.fstat(args[0]).st_mode)
+            if disk.fails(f"os.{name} directory" if of_directory else f"os.{name}"):
                 if name == "write":
                     call(args[0], args[1][: len(args[1]) // 2])
                 raise OSError(errno.EIO, "Input/output error")
             return call(*args, **named)
 
         return maybe
+
+    for name in CALLS:
+        monkeypatch.setattr(os, name, counted(name, getattr(os, name)))
+    disk.kinds = disk.kinds | {*(f"os.{name}" for name in CALLS), "os.fsync directory"}
+
+
+def test_each_step_is_on_disk_before_the_next_begins(state_dir: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The marker's content, then its name, then the commit; at the end the commit, then the name again."""
+    with failing_disk() as disk:
+        store = open_sqlite(state_dir)
+        with monkeypatch.context() as patched:
+            count_calls(disk, patched)
+            disk.log.clear()
+            marker.arm(store, state_dir, NIGHT, "n")
+            armed = [kind for kind in disk.log if kind not in ("os.open", "truncate")]
+            disk.log.clear()
+            marker.disarm(store, state_dir, "night", 500, "back")
+            disarmed = [kind for kind in disk.log if kind not in ("os.open", "truncate")]
+        store.close()
+    assert armed[:6] == ["os.unlink", "os.write", "os.fsync", "os.rename", "os.fsync directory", "write"]
+    assert armed[-1] == "sync"
+    assert "sync" in disarmed
+    assert disarmed[-2:] == ["os.unlink", "os.fsync directory"]
+    assert not any(kind.startswith("os.") for kind in disarmed[:-2])
 
 
 @pytest.mark.parametrize("act", ["arm", "disarm", "disarm the last", "settle a new database"])
@@ -431,7 +454,7 @@ def test_whatever_fails_in_between_nobody_is_silently_let_go(
             marker.disarm(store, state_dir, "night", 500, "back")
 
     with failing_disk() as disk, monkeypatch.context() as patched:
-        FailingCalls(disk, patched)
+        count_calls(disk, patched)
         for number in range(1, 500):
             disk.works()
             shutil.rmtree(state_dir)

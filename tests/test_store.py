@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -353,6 +354,9 @@ def test_an_answered_question_is_no_longer_open(store: Any) -> None:
     assert store.parked(open_only=True) == [question(id=other)]
     assert store.parked(open_only=True, session=whole.session) == []
     assert store.parked(session=answered.session) == [answered]
+    store.save_parked(question(id=other, answer="this one", answered_at=7))
+    assert store.parked(open_only=True) == store.parked(open_only=True, session="S") == []
+    assert store.parked(session="S") == [question(id=other, answer="this one", answered_at=7)]
 
 
 def test_an_answer_to_a_question_that_does_not_exist_is_refused(store: Any) -> None:
@@ -681,28 +685,35 @@ def test_no_statement_asks_sqlite_for_the_time() -> None:
         assert word not in sql, word
 
 
+def later_migrations(sql: pathlib.Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> None:
+    """A program of the future: today's migrations and these."""
+    shutil.rmtree(sql, ignore_errors=True)
+    shutil.copytree(migrate.SQL, sql)
+    for name, text in files.items():
+        (sql / "migrations" / f"{name.strip('_')}.sql").write_text(text)
+    monkeypatch.setattr(migrate, "SQL", str(sql))
+    monkeypatch.setattr(database, "VERSION", 1 + len(files))
+
+
 def test_an_older_database_is_brought_up_to_date_and_keeps_its_content(
     state_dir: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Each step is applied once, in order, however far behind the database is and however often it is opened."""
     store = open_sqlite(state_dir)
     store.append([line()])
     store.close()
-    sql = tmp_path / "sql"
-    (sql / "migrations").mkdir(parents=True)
-    for path in pathlib.Path(migrate.SQL).rglob("*.sql"):
-        (sql / path.relative_to(migrate.SQL)).write_bytes(path.read_bytes())
-    (sql / "migrations" / "002_more.sql").write_text(
-        "CREATE TABLE more (a TEXT) STRICT; INSERT INTO more VALUES ('x');"
-    )
-    monkeypatch.setattr(migrate, "SQL", str(sql))
-    monkeypatch.setattr(database, "VERSION", 2)
-    for _ in range(2):
-        newer = open_sqlite(state_dir)
-        assert [one.at for one in newer.lines()] == [1]
-        newer.close()
+    second = {"_002_more": "CREATE TABLE more (a TEXT) STRICT; INSERT INTO more VALUES ('x');"}
+    third = {"_003_more": "INSERT INTO more SELECT a || 'y' FROM more;"}
+    for files in (second, second | third):
+        with monkeypatch.context() as patched:
+            later_migrations(tmp_path / "sql", patched, **files)
+            for _ in range(2):
+                newer = open_sqlite(state_dir)
+                assert [one.at for one in newer.lines()] == [1]
+                newer.close()
     by_hand = apsw.Connection(newer.path)
-    assert by_hand.execute("SELECT a FROM more").fetchall() == [("x",)]
-    assert by_hand.pragma("user_version") == 2
+    assert by_hand.execute("SELECT a FROM more").fetchall() == [("x",), ("xy",)]
+    assert by_hand.pragma("user_version") == 3
     by_hand.close()
 
 
@@ -710,16 +721,11 @@ def test_a_migration_that_fails_halfway_changes_nothing(
     state_dir: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_sqlite(state_dir).close()
-    sql = tmp_path / "sql"
-    (sql / "migrations").mkdir(parents=True)
-    for path in pathlib.Path(migrate.SQL).rglob("*.sql"):
-        (sql / path.relative_to(migrate.SQL)).write_bytes(path.read_bytes())
-    (sql / "migrations" / "002_bad.sql").write_text("CREATE TABLE half (a TEXT); CREATE TABLE session (a TEXT);")
-    monkeypatch.setattr(migrate, "SQL", str(sql))
-    monkeypatch.setattr(database, "VERSION", 2)
-    with pytest.raises(StopwardenError):
-        open_sqlite(state_dir)
-    monkeypatch.undo()
+    bad = {"_002_bad": "CREATE TABLE half (a TEXT); CREATE TABLE session (a TEXT);"}
+    with monkeypatch.context() as patched:
+        later_migrations(tmp_path / "sql", patched, **bad)
+        with pytest.raises(StopwardenError):
+            open_sqlite(state_dir)
     store = open_sqlite(state_dir)
     by_hand = apsw.Connection(store.path)
     assert by_hand.pragma("user_version") == 1

@@ -22,6 +22,7 @@ class Disk:
         self.at, self.done, self.for_good = 0, 0, False
         self.error: type[apsw.Error] = apsw.IOError
         self.kinds = frozenset({"write", "sync", "truncate", "delete"})
+        self.log: list[str] = []  # the kind of every access, in order
         self.not_flushed: dict[str, list[tuple[int, bytes, int]]] = {}  # by file: offset, what was there, its size
 
     def fail(self, at: int, *, for_good: bool = False, error: type[apsw.Error] = apsw.IOError) -> None:
@@ -37,6 +38,7 @@ class Disk:
         """Counts one access; whether it is to fail."""
         if kind not in self.kinds:
             return False
+        self.log.append(kind)
         self.done += 1
         return bool(self.at) and (self.done == self.at or (self.for_good and self.done > self.at))
 

@@ -62,7 +62,6 @@ def write(state_dir: str, periods: Iterable[AwayPeriod], policies: Mapping[str, 
     if not told:
         remove(state_dir)
         return
-    place.check_file(f"{state_dir}/{NAME}")
     new = f"{state_dir}/{NAME}.new.{os.getpid()}"
     try:
         _write_new(new, wire.dumps({"v": FORMAT, "periods": told}).encode() + b"\n")
