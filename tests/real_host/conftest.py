@@ -37,9 +37,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = place / "clone"
     copy.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
-        if not (CLONE / name).exists():
-            (copy / name).touch()
-            continue
         shutil.copy(CLONE / name, copy)
     shutil.copytree(CLONE / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
     _build(copy, place)

@@ -6,6 +6,7 @@ stop, and Escape at an idle prompt cancels a self-paced wake without telling any
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,6 +39,59 @@ def kept_nights(furnish: Furnish, worker: Worker) -> RealHost:
 
 def wait_for_the_error(night: RealHost) -> None:
     night.wait_until("the error is recorded", lambda: bool(night.lines("error")))
+
+
+@pytest.mark.case("BR-148")
+def test_back_a_persons_prompt_and_a_look_that_came_leave_the_keeper_nothing_to_do(furnish: Furnish) -> None:
+    """A look that the host keeps is not kept twice, and the keeper is silent after `back` or a typed prompt.
+
+    Three nights at once, because each must be watched for longer than a keeper would wait; the
+    longest test of all, so it comes first.
+    """
+    later = cron("*/20 * * * *", "Look again later.", recurring=True)
+    ended = kept_nights(furnish, Worker(prompts={"Work through TODO.md": [ERROR]}))
+    typed = kept_nights(
+        furnish,
+        Worker(
+            prompts={
+                "Work through TODO.md": [ERROR],
+                "I am here": steps(later, "Good."),
+            },
+            items={"write the lexer": ["Waiting for the build."]},
+        ),
+    )
+    looked = kept_nights(
+        furnish,
+        Worker(
+            prompts={
+                "Work through TODO.md": steps(lambda: look_soon("Look again."), "Set."),
+                "Look again.": steps(later, "Nothing yet."),
+            },
+            items={"write the lexer": ["Waiting for the build.", "Waiting still."]},
+        ),
+    )
+    for night in (ended, typed):
+        wait_for_the_error(night)
+    ended.stopwarden("back", expect=None)
+    typed.type("I am here")
+    typed.wait_for_verdict("waiting")
+    looked.wait_for_verdict("waiting")
+    looked.request_saying("Look again.", 100)
+    looked.wait_for_verdict("waiting", 2)
+    quiet = {night: len(night.turns) for night in (ended, typed, looked)}
+    last_error = max(night.lines("error")[-1].at for night in (ended, typed))
+    watched_until = max(last_error + FIRST_BACK_OFF, looked.lines("look")[-1].at) + LATE
+
+    looked.stays(
+        "no keeper wakes anyone",
+        lambda: all(len(night.turns) == count for night, count in quiet.items()),
+        watched_until - time.time(),
+    )
+
+    for night in (ended, typed, looked):
+        assert not night.lines("kept_look"), night.account()
+        assert not any(TASK_NOTIFICATION in request.news() for request in night.turns), night.account()
+    assert len(looked.lines("look")) == 1
 
 
 def test_after_an_api_error_the_keeper_brings_the_session_back(furnish: Furnish) -> None:
@@ -79,56 +133,6 @@ def test_a_look_that_the_host_lost_is_kept(furnish: Furnish) -> None:
     assert woken.arrived > waits.at + 55
     assert [line.text for line in night.lines("kept_look")] == ["kept_look"]
     assert [line.text for line in night.lines("look")] == ["kept"], "the host's own wake did not fire"
-
-
-@pytest.mark.case("BR-148")
-def test_back_a_persons_prompt_and_a_look_that_came_leave_the_keeper_nothing_to_do(furnish: Furnish) -> None:
-    """A look that the host keeps is not kept twice, and the keeper is silent after `back` or a typed prompt.
-
-    Three nights at once, because each must be watched for longer than a keeper would wait.
-    """
-    later = cron("*/20 * * * *", "Look again later.", recurring=True)
-    ended = kept_nights(furnish, Worker(prompts={"Work through TODO.md": [ERROR]}))
-    typed = kept_nights(
-        furnish,
-        Worker(
-            prompts={
-                "Work through TODO.md": [ERROR],
-                "I am here": steps(later, "Good."),
-            },
-            items={"write the lexer": ["Waiting for the build."]},
-        ),
-    )
-    looked = kept_nights(
-        furnish,
-        Worker(
-            prompts={
-                "Work through TODO.md": steps(lambda: look_soon("Look again."), "Set."),
-                "Look again.": steps(later, "Nothing yet."),
-            },
-            items={"write the lexer": ["Waiting for the build.", "Waiting still."]},
-        ),
-    )
-    for night in (ended, typed):
-        wait_for_the_error(night)
-    ended.stopwarden("back", expect=None)
-    typed.type("I am here")
-    typed.wait_for_verdict("waiting")
-    looked.wait_for_verdict("waiting")
-    looked.request_saying("Look again.", 100)
-    looked.wait_for_verdict("waiting", 2)
-    quiet = {night: len(night.turns) for night in (ended, typed, looked)}
-
-    looked.stays(
-        "no keeper wakes anyone",
-        lambda: all(len(night.turns) == count for night, count in quiet.items()),
-        FIRST_BACK_OFF + LATE,
-    )
-
-    for night in (ended, typed, looked):
-        assert not night.lines("kept_look"), night.account()
-        assert not any(TASK_NOTIFICATION in request.news() for request in night.turns), night.account()
-    assert len(looked.lines("look")) == 1
 
 
 def test_a_scripted_run_is_never_held_open_by_the_keeper(furnish: Furnish) -> None:
