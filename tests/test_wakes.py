@@ -147,6 +147,18 @@ def test_a_date_that_never_comes_never_qualifies(evidence: str) -> None:
     assert not judged(every("0 0 31 2 *"), NOW + 50 * HORIZON, evidence=evidence, scheduler=CLAUDE).qualifies
 
 
+@pytest.mark.parametrize("kind", ["recurring", "one_shot"])
+def test_a_wake_that_one_of_two_readings_never_fires_does_not_qualify(kind: str) -> None:
+    """30 February or a Saturday, 30 February and a Saturday: where the host is not known, nothing is promised."""
+    wake = once("0 0 30 2 */6", kind=kind)
+    unsure = Scheduler(dialects=("qwen_code", "debian"))
+    finding = judged(wake, NOW + HORIZON, scheduler=unsure)
+    assert not finding.qualifies
+    assert finding.why == "is not sure to fire within a year"
+    assert finding.earliest is not None
+    assert judged(wake, NOW + HORIZON, scheduler=Scheduler(dialects=("qwen_code",))).qualifies is (kind == "one_shot")
+
+
 @pytest.mark.case("A72")
 @BOTH
 def test_an_unreadable_wake_does_not_spoil_a_good_one(evidence: str) -> None:
@@ -640,6 +652,13 @@ def test_without_jitter_the_interval_may_fill_the_room() -> None:
     assert '"*/20 * * * *"' in suggest(NOW, NOW + 21 * MINUTE, CLAUDE, LONDON, "nominal")
     assert '"*/15 * * * *"' in suggest(NOW, NOW + 21 * MINUTE - 1, CLAUDE, LONDON, "nominal")
     assert '"*/20 * * * *"' in suggest(NOW, NOW + 21 * MINUTE, PLAIN, LONDON, "evidence")
+    assert '"*/15 * * * *"' in suggest(NOW, NOW + 21 * MINUTE - 1, PLAIN, LONDON, "evidence")
+
+
+def test_a_delay_that_the_hosts_rounding_makes_too_long_is_not_suggested() -> None:
+    """Asked at ten seconds past, sixty seconds are rounded up to the second full minute: in time for it only."""
+    assert suggest(NOW + 10, NOW + 120, CLAUDE, LONDON, "evidence") == "ScheduleWakeup with delaySeconds 60"
+    assert suggest(NOW + 10, NOW + 119, CLAUDE, LONDON, "evidence") == ""
 
 
 def test_the_same_wakes_are_judged_the_same_twice() -> None:
