@@ -22,7 +22,7 @@ slow: $(VENV)/dev.ready
 
 real-host: $(VENV)/dev.ready  ## Claude Code from npm, on a scripted model on loopback, in a terminal
 	@sh tests/real_host/install.sh $(REAL_HOST) $(CLAUDE_VERSION)
-	STOPWARDEN_TEST_CLAUDE=$(CLAUDE) $(BIN)/python -m pytest -m real_host
+	STOPWARDEN_TEST_CLAUDE=$(CLAUDE) $(BIN)/python -m pytest -m real_host tests/real_host -n 4 --maxschedchunk 1
 
 check: $(VENV)/dev.ready
 	$(BIN)/ruff check .

@@ -64,7 +64,7 @@ def test_a_look_that_does_not_come_is_made_at_its_latest_time(night: HookNight) 
     line = kept.keep()
     assert line.startswith("Stopwarden: your next look is due")
     assert kept.left == [2]
-    assert latest <= kept.now < latest + 61
+    assert latest + 10 <= kept.now < latest + 61, "the host's own wake gets a moment first"
     assert night.lines().count("kept_look") == 1
     assert night.store().state(SESSION).period_blocks == 2, "its wakes count under the ceilings"
 
@@ -75,6 +75,29 @@ def test_a_look_that_came_is_not_made_again(night: HookNight) -> None:
     kept.meanwhile[at("2026-11-30 21:30")] = lambda: night.send("prompt", prompt="look again")
     assert kept.keep() == ""
     assert kept.left == []
+
+
+def test_a_look_that_was_made_is_not_made_again_though_the_host_still_lists_it(night: HookNight) -> None:
+    """Woken for 21:30, the session stops again at once with the same wake listed: the next keeper leaves that look alone."""
+    kept = Kept(night)
+    assert kept.keep() != ""
+    night.now = int(kept.now) + 1
+    night.send("prompt", prompt="<task-notification> Stopwarden: your next look is due")
+    night.send("stop", session_crons=[cron("21:30")])
+    state = night.store().state(SESSION)
+    if state.next_look_latest is not None and state.next_look_latest <= kept.now:
+        assert Kept(night).keep() == ""
+    assert night.lines().count("kept_look") == 1
+
+
+def test_a_script_gets_no_keeper(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`claude -p` would wait for its keeper before it ends."""
+    night = HookNight(tmp_path)
+    monkeypatch.setenv("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")
+    night.away(policy=KEEPER, also_scripts=True)
+    night.send("stop")
+    assert Kept(night).keep() == ""
+    assert night.store().keeper(SESSION) is None
 
 
 def test_the_newest_keeper_wins(night: HookNight) -> None:

@@ -28,7 +28,13 @@ line-height: {line_height}px; font-variant-east-asian: full-width; }}
 {backgrounds}<g class="{unique_id}-matrix">{matrix}</g></g>
 </svg>
 """
-COLOURS = {"BLOCKED": "bold red", "ALLOWED": "bold green", "WAITS": "bold cyan", "REFUSED": "bold yellow", "ERROR": "bold red"}
+COLOURS = {
+    "BLOCKED": "bold red",
+    "ALLOWED": "bold green",
+    "WAITS": "bold cyan",
+    "REFUSED": "bold yellow",
+    "ERROR": "bold red",
+}
 HEADS = ("DO FIRST", "LOOK AT", "DONE", "NOT DONE", "TIME", "REFUSED", "COST")
 
 
@@ -49,11 +55,17 @@ def draw(name: str, title: str, lines: list[str]) -> None:
 
 def main() -> None:
     """Runs the demo and draws the night and the morning."""
-    told = subprocess.run([sys.executable, "-m", "stopwarden", "demo"], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        [sys.executable, "-m", "stopwarden", "demo"], capture_output=True, text=True, check=True
+    ).stdout
     night, _, morning = told.partition("$ stopwarden report")
     begin = night.index("$ stopwarden away")
     draw("night", "the night", night[begin:].splitlines()[:44])
-    draw("morning", "the morning", ["$ stopwarden report", *morning.strip().partition("Now for real")[0].strip().splitlines()])
+    draw(
+        "morning",
+        "the morning",
+        ["$ stopwarden report", *morning.strip().partition("Now for real")[0].strip().splitlines()],
+    )
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ def _circumstances(owed: Assessment, so: Circumstances) -> list[str]:
         if len(so.rejected) > 4:
             lines.append(f"{len(so.rejected) - 4} more wakes do not count either.")
         if not so.scheduler_off:
-            lines.append("Schedule a ScheduleWakeup last, it ends the turn (a cron does not).")
+            lines.append("Schedule a ScheduleWakeup last: with it the turn ends (with a cron it does not).")
     for answer in so.answers[:5]:
         lines.append(f"The person answered: {quoted(answer, 400)}.")
     for task in so.background[:2]:

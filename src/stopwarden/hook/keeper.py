@@ -40,6 +40,8 @@ ASK_EVERY = 60  # seconds between two looks at the state, at most
 REGISTER_TRIES = 10
 IDLE_AFTER = ("stop", "stop-failure", "notification")  # a session whose last event is another is at work
 LIVES = 25 * HOUR  # then it ends by itself; a session waits no longer than a lease
+FIRST_ASKS = (2, 5, 15)  # seconds: the stop that started us is judged at this moment
+HOST_FIRST = 20  # seconds that the host's own wake gets, which comes up to 2 s after its time
 RESET_MARGIN = 1 * MINUTE  # after the time a usage limit is said to end
 
 
@@ -50,8 +52,12 @@ class Due(Record):
     kind: str = ""  # "kept_look" or "error"
 
 
-def due(row: SessionRow, state: SessionState, block_stands: bool) -> Due:
-    """When a session in this condition is to be woken. One that is at work, or gone, is not."""
+def due(row: SessionRow, state: SessionState, block_stands: bool, woke_at: Instant | None = None) -> Due:
+    """When a session in this condition is to be woken. One that is at work, or gone, is not.
+
+    The host's own wake comes a second or two after its time, so it gets a moment first; and a look
+    that a keeper has made already (`woke_at`) is never made again, though the host may still list it.
+    """
     if row.ended_at is not None or row.last_event not in IDLE_AFTER:
         return Due()
     if row.error and row.error_at is not None:
@@ -60,7 +66,9 @@ def due(row: SessionRow, state: SessionState, block_stands: bool) -> Due:
         return Due(at=max(row.error_at + wait, resets + RESET_MARGIN if resets else 0), kind="error")
     if block_stands or state.next_look_latest is None:
         return Due()
-    return Due(at=state.next_look_latest, kind="kept_look")
+    if woke_at is not None and state.next_look_latest <= woke_at:
+        return Due()
+    return Due(at=state.next_look_latest + HOST_FIRST, kind="kept_look")
 
 
 def keep(
@@ -83,6 +91,7 @@ def keep(
         if generation is not None:
             break
         sleep(1)  # the stop's own hook, started beside us, has not stored the session yet
+    asked = 0
     while generation and now() - began < lives:
         when, line = _asked(session, state_dir, generation, int(now()))
         if when is None:
@@ -91,8 +100,10 @@ def keep(
             os.write(2, (line + "\n").encode("utf-8", "replace"))
             leave(2)
             return line
-        left = ASK_EVERY if when.at is None else when.at - now()
-        sleep(left if 0 < left < ASK_EVERY else ASK_EVERY)
+        pause = FIRST_ASKS[asked] if asked < len(FIRST_ASKS) else ASK_EVERY
+        asked += 1
+        left = pause if when.at is None else when.at - now()
+        sleep(left if 0 < left < pause else pause)
     return ""
 
 
@@ -111,11 +122,20 @@ def _register(session: str, state_dir: str, zone: Zone, now: Instant) -> int | N
                 period = _period(store, row, now)
                 if period is None or not at_stop.policy_of(store, period).keeper:
                     return 0
+                if claude_code.is_script(row.entrypoint):
+                    return 0  # `claude -p` waits for us before it ends, and a wake would count to its cap
                 before = store.keeper(session)
                 generation = before.generation + 1 if before else 1
                 started = str(machine.started_ticks())
                 store.save_keeper(
-                    KeeperRow(session=session, pid=os.getpid(), started=started, generation=generation, at=now)
+                    KeeperRow(
+                        session=session,
+                        pid=os.getpid(),
+                        started=started,
+                        generation=generation,
+                        at=now,
+                        woke_at=before.woke_at if before else None,
+                    )
                 )
                 return generation
         finally:
@@ -156,7 +176,7 @@ def _waits_for(store: Store, session: str, generation: int, now: Instant) -> Due
     if period is None or not at_stop.policy_of(store, period).keeper or at_stop.mode_of(store, session) != "on":
         return None
     last = store.verdict(row.last_verdict) if row.last_verdict else None
-    return due(row, store.state(session), last is not None and last.kind == "block")
+    return due(row, store.state(session), last is not None and last.kind == "block", keeper.woke_at)
 
 
 def _woken(store: Store, session: str, when: Due, now: Instant) -> str:
