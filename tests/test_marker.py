@@ -98,6 +98,24 @@ def test_a_marker_of_nothing_is_no_marker(state_dir: str, file: pathlib.Path) ->
     assert not file.exists()
 
 
+@pytest.mark.parametrize("failing", ["write", "fsync", "rename"])
+def test_a_marker_that_cannot_be_written_is_left_as_it_was(
+    state_dir: str, failing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk: the old marker is whole, and nothing half-written lies about."""
+    marker.write(state_dir, [NIGHT])
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, failing, full)
+        with pytest.raises(StoreUnwritableError, match=r"No space left.*not changed in the database.*Make room"):
+            marker.write(state_dir, [LUNCH])
+    assert marker.read(state_dir) == (NIGHT,)
+    assert os.listdir(state_dir) == ["away.json"]
+
+
 @pytest.mark.case("A94")
 @pytest.mark.parametrize("umask", [0o000, 0o777])
 def test_the_marker_is_private_whatever_the_umask(state_dir: str, file: pathlib.Path, umask: int) -> None:
