@@ -248,10 +248,14 @@ def test_wrong_words_on_the_command_line_end_with_2_and_say_what_would_be_right(
     assert b"stop" in done.stderr
 
 
-def test_the_limits_of_the_quick_path_are_those_of_the_core() -> None:
+def test_the_limits_of_the_quick_path_are_those_of_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program that imports nothing repeats one number; it must stay the same."""
     from stopwarden.core import bounds
     from stopwarden.hook import run
+    from stopwarden.store import place
 
     assert run.PAYLOAD_MAX == bounds.PAYLOAD_MAX
-    assert run.state_dir() == __import__("stopwarden.store.place", fromlist=["x"]).state_dir(os.environ)
+    for name, value in (("XDG_STATE_HOME", "/x/y/"), ("XDG_STATE_HOME", "relative"), ("HOME", "relative"), ("HOME", "")):
+        monkeypatch.setenv(name, value)
+        monkeypatch.setattr(run.posix, "environ", {key.encode(): text.encode() for key, text in os.environ.items()})
+        assert run.state_dir() == place.state_dir(os.environ)

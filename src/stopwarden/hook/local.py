@@ -15,7 +15,7 @@ import os
 import time
 
 from stopwarden.clock import SystemZone
-from stopwarden.core.bounds import EVENT_DEADLINE, PAYLOAD_MAX, STOP_DEADLINE
+from stopwarden.core.bounds import EVENT_DEADLINE, PAYLOAD_MAX, STOP_DEADLINE, STORE_WAIT
 from stopwarden.core.errors import DeadlineError, HostError, StopwardenError, StoreCorruptError
 from stopwarden.hook import at_event, at_stop, fault, machine, spool, words
 from stopwarden.hook.note import Noted, take_all
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from stopwarden.core.events import AwayPeriod, Instant, Zone
     from stopwarden.store.port import Store
 
+EVENT_STORE_WAIT = 1.0  # seconds for a busy database at an event that must be answered within 2
 CLOCK_STEP = 90  # seconds by which wall and boot clock may drift apart between two events of a session
 
 
@@ -112,26 +113,31 @@ def _answered(event: Event) -> str:
         return keeper.keep(event.session, event.state_dir, event.zone)
     if not event.session:
         raise HostError("the payload names no session", do="Run: stopwarden doctor")
-    from stopwarden.store import marker
-
-    store = open_existing(event.state_dir)
+    store = open_existing(event.state_dir, STORE_WAIT if event.name == "stop" else EVENT_STORE_WAIT)
     try:
-        with store.transaction():
-            before = store.open_periods()
-            periods = end_by_time(store, event.state_dir, event.zone, event.now)
-            noted = Noted(store, event.session, event.state_dir, periods, event.zone)
-            noted.take(event.told)
-            _odd(event, noted)
-            text = _asked(event, store, noted)
-            failed = fault.in_a_row(event.state_dir, event.session) if event.name == "stop" else 0
-            if failed:
-                noted.line(event.now, "fault", f"{failed} stops before this one could not be judged or recorded")
-            noted.save()
-            after = store.open_periods()
-        if len(after) != len(before):
-            marker.settle(store, event.state_dir)
+        return answered_with(store, event)
     finally:
         store.close()
+
+
+def answered_with(store: Store, event: Event) -> str:
+    """The answer of an event of a known session, in one transaction of its own. Raises what `reply` answers."""
+    from stopwarden.store import marker
+
+    with store.transaction():
+        before = store.open_periods()
+        periods = end_by_time(store, event.state_dir, event.zone, event.now)
+        noted = Noted(store, event.session, event.state_dir, periods, event.zone)
+        noted.take(event.told)
+        _odd(event, noted)
+        text = _asked(event, store, noted)
+        failed = fault.in_a_row(event.state_dir, event.session) if event.name == "stop" else 0
+        if failed:
+            noted.line(event.now, "fault", f"{failed} stops before this one could not be judged or recorded")
+        noted.save()
+        after = store.open_periods()
+    if len(after) != len(before):
+        marker.settle(store, event.state_dir)
     if failed:
         fault.all_is_well(event.state_dir, event.session, event.at)
     return text
@@ -149,7 +155,7 @@ def _asked(event: Event, store: Store, noted: Noted) -> str:
     return ""
 
 
-def open_existing(state_dir: str) -> Store:
+def open_existing(state_dir: str, wait: float = STORE_WAIT) -> Store:
     """The database that the marker speaks of.
 
     One that is gone (set aside as damaged, or deleted) is begun anew and told by the marker what
@@ -160,8 +166,8 @@ def open_existing(state_dir: str) -> Store:
     from stopwarden.store.sqlite import open_sqlite
 
     if os.path.exists(f"{state_dir}/stopwarden.db"):
-        return open_sqlite(state_dir)
-    store = open_sqlite(state_dir)
+        return open_sqlite(state_dir, wait=wait)
+    store = open_sqlite(state_dir, wait=wait)
     try:
         for period in marker.settle(store, state_dir):
             store.append([RecordLine(at=int(time.time()), kind="store_damaged", period=period.id)])

@@ -49,7 +49,12 @@ def state_dir() -> str:
     """Where this user's state is; the same rule as `store.place.state_dir`."""
     base = env("XDG_STATE_HOME")
     if not base.startswith("/"):
-        base = (env("HOME") or "/nonexistent").rstrip("/") + "/.local/state"
+        home = env("HOME")
+        if not home.startswith("/"):
+            from pwd import getpwuid
+
+            home = getpwuid(posix.geteuid()).pw_dir
+        base = home.rstrip("/") + "/.local/state"
     return base.rstrip("/") + "/stopwarden"
 
 
