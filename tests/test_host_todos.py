@@ -221,6 +221,18 @@ def test_hidden_deleted_and_unknown_states(todos: Todos) -> None:
     assert todos.owed() == ["t2"]
 
 
+def test_what_tools_reported_is_laid_beside_what_is_on_disk(todos: Todos) -> None:
+    """A task that only the reports know was taken away, unless its file is merely broken; a refused update is none."""
+    for number in ("1", "2", "3"):
+        todos.reports("TaskCreate", {"subject": f"task {number}"}, {"task": {"id": number}})
+    assert todos.owed() == ["t1", "t2", "t3"]
+    todos.task("2").task("3", "{")
+    assert todos.stand() == [("t1", "task 1", "removed"), ("t2", "task 2", "open"), ("t3", "task 3", "open")]
+    todos.folder.rename(todos.folder.with_name("other"))
+    todos.reports("TaskUpdate", {"taskId": "2", "status": "completed"}, {"success": False, "error": "no such task"})
+    assert todos.stand()[1] == ("t2", "task 2", "open")
+
+
 def test_a_task_that_vanished_unfinished_is_removed_one_that_was_done_is_done(todos: Todos) -> None:
     """The host clears its list when all is done; anything else that goes is the agent's doing."""
     todos.task("1", status="completed").task("2").task("3")
@@ -311,6 +323,17 @@ def test_a_task_file_written_in_this_chain_counts_even_if_no_report_of_it_came(t
     todos.task("2")
     todos.now = NIGHT
     assert todos.owed() == ["t1"]
+    todos.reports("TaskUpdate", {"taskId": "2", "owner": "me"}, {"success": True})
+    assert todos.owed() == ["t1", "t2"]
+
+
+def test_dropping_a_todo_of_an_earlier_chain_is_an_act_of_this_one(todos: Todos) -> None:
+    """What was there when this prompt was given, and then was left out, is reported as removed."""
+    todos.writes("a", "b")
+    todos.row = todos.row.replace(chain_started_at=todos.now + 1)
+    assert todos.stand() == []
+    todos.writes("a")
+    assert todos.stand() == [("t1", "a", "open"), ("t2", "b", "removed")]
 
 
 def test_host_todos_come_after_the_lists_and_keep_apart_from_their_ids(todos: Todos, tmp_path: pathlib.Path) -> None:

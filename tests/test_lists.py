@@ -260,6 +260,7 @@ def test_a_hostile_title_stays_one_short_clean_line_of_data(hostile: str) -> Non
 def test_joined_scripts_and_emoji_survive() -> None:
     """What belongs to a word or a sign is no unseen character."""
     assert one_line("می‌خواهم 👩‍👩‍👧 ok") == "می‌خواهم 👩‍👩‍👧 ok"
+    assert one_line("\u202eun\u00adseen\u200b \U000e0041") == "unseen"
 
 
 @pytest.mark.case("BR-124")
@@ -385,6 +386,16 @@ def test_an_id_comment_that_is_added_renames_the_item_and_removes_none() -> None
     assert len(items) == 2
 
 
+def test_an_item_with_a_name_of_its_own_is_nobody_else_reworded() -> None:
+    """Put in the place of another one, it is new, and the other one is removed."""
+    _, items = tracked(boxes("call the vendor", "b"), "- [ ] sleep <!-- sw:nap -->\n- [ ] b\n")
+    assert [(item.title, item.state) for item in items] == [
+        ("sleep", "open"),
+        ("b", "open"),
+        ("call the vendor", "removed"),
+    ]
+
+
 def test_equal_titles_are_told_apart_by_their_order_and_context() -> None:
     """Two sections with the same steps: each step keeps its own state when the sections change places."""
     one = "## Parser\n- [x] implement\n- [ ] test\n"
@@ -393,6 +404,9 @@ def test_equal_titles_are_told_apart_by_their_order_and_context() -> None:
     _, moved = identity.track(snapshot, read(two + one))
     assert len({item.id for item in items}) == 4
     assert [item.id for item in moved] == [items[2].id, items[3].id, items[0].id, items[1].id]
+    snapshot, items = tracked(boxes("p", "same", "q", "same", "r"))
+    _, moved = identity.track(snapshot, read(boxes("r", "same", "q", "same", "p")))
+    assert [item.id for item in moved] == [items[at].id for at in (4, 1, 2, 3, 0)]
     _, ticked = identity.track(*[tracked(boxes("same", "same", "same"))[0]], read("- [ ] same\n- [x] same\n- [ ] same"))
     assert [item.state for item in ticked] == ["open", "done", "open"]
     assert [item.id for item in ticked] == [item.id for item in tracked(boxes("same", "same", "same"))[1]]
@@ -453,7 +467,9 @@ def test_the_snapshot_of_an_unchanged_list_is_the_very_same() -> None:
     """Nothing is written where nothing changed; a damaged snapshot counts as none."""
     text = "# H\n- [ ] a\n  - [x] b <!-- sw:bee -->\n"
     snapshot, items = tracked(text)
-    assert identity.track(snapshot, read(text), "TODO.md") == (snapshot, items)
+    again, same = identity.track(snapshot, read(text), "TODO.md")
+    assert again is snapshot
+    assert same == items
     assert identity.track(snapshot, read(text.replace("\n", "\r\n")), "TODO.md")[0] == snapshot
     for junk in ("{", "[]", '{"v":1}', snapshot.replace('"states":"od"', '"states":"oZ"'), snapshot[:-9]):
         assert ids(identity.track(junk, read(text))[1]) == ids(items)
@@ -681,6 +697,7 @@ def test_an_edit_made_meanwhile_by_somebody_else_is_not_lost(tmp_path: pathlib.P
     files.edit(str(path), tick_last)
     assert path.read_text(encoding="utf-8") == "- [ ] new\n- [ ] a\n- [x] b\n"
     assert len(seen) == 2
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["TODO.md", "home"]
 
 
 def test_a_refused_change_writes_nothing(tmp_path: pathlib.Path) -> None:
