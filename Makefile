@@ -37,7 +37,7 @@ cases: $(VENV)/dev.ready  ## writes docs/cases.md from the tests' docstrings
 	$(BIN)/python -m tests.cases_page
 
 wheel: $(VENV)/dev.ready
-	$(BIN)/python -m pip wheel --no-deps --no-build-isolation -q -w dist .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --no-deps --no-build-isolation -q -w dist .
 
 pins: $(VENV)/dev.ready  ## renews the pinned requirement files
 	for part in run dev; do uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

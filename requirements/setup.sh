@@ -2,6 +2,8 @@
 # Makes the virtual environment with the pinned packages and this checkout in it. uv where it is, else venv and pip.
 set -eu
 python=$1 venv=$2 part=$3
+PATH="$PWD/$venv/bin:$PATH" # the build backend looks for its program there
+export PATH
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
   echo "Stopwarden needs Python 3.11 or newer; $python is older. Try: make PYTHON=python3.12 ..." >&2
   exit 1
