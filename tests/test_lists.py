@@ -473,7 +473,7 @@ def test_the_snapshot_of_an_unchanged_list_is_the_very_same() -> None:
     assert identity.track(snapshot, read(text.replace("\n", "\r\n")), "TODO.md")[0] == snapshot
     for junk in ("{", "[]", '{"v":1}', snapshot.replace('"states":"od"', '"states":"oZ"'), snapshot[:-9]):
         assert ids(identity.track(junk, read(text))[1]) == ids(items)
-    assert wire.loads(snapshot)["period"] == "p1"
+    assert wire.loads(snapshot.split("\n")[0])["period"] == "p1"
 
 
 def test_taken_ids_are_not_given_again() -> None:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from stopwarden.work.checklist import Reading
 
 
+_SECOND = "second line"  # of a snapshot: kept by itself, it changes seldom
+
+
 class Gathered(Record):
     """What every source says at one moment."""
 
@@ -139,14 +142,20 @@ def remember(store: Store, paths: tuple[str, ...], period_id: str, root: str) ->
 
 
 def keep(store: Store, one: ReadList, period_id: str) -> None:
-    """Stores a list's snapshot, and that it is the newest of that list."""
+    """Stores a list's snapshot, of it only the lines that changed, and that it is the newest of that list."""
     real = os.path.realpath(one.path)
-    store.save_list_snapshot(_source(real, period_id), one.snapshot)
-    newest = store.list_snapshot(f"newest {real}")
-    if newest != period_id:
-        store.save_list_snapshot(f"newest {real}", period_id)
-        if newest and newest not in [period.id for period in store.open_periods()]:
-            store.save_list_snapshot(_source(real, newest), "")  # nobody reads it again
+    source = _source(real, period_id)
+    stand, _, second = one.snapshot.partition("\n")
+    with store.transaction():
+        store.save_list_snapshot(source, stand)
+        if second != one.stored.partition("\n")[2]:
+            store.save_list_snapshot(f"{source} {_SECOND}", second)
+        newest = store.list_snapshot(f"newest {real}")
+        if newest != period_id:
+            store.save_list_snapshot(f"newest {real}", period_id)
+            if newest and newest not in [period.id for period in store.open_periods()]:
+                for old in (_source(real, newest), f"{_source(real, newest)} {_SECOND}"):
+                    store.save_list_snapshot(old, "")  # nobody reads it again
 
 
 def name_of(path: str, root: str) -> str:
@@ -166,11 +175,16 @@ def _stored(store: Store | None, real: str, period_id: str) -> tuple[str, bool]:
     """The snapshot a list was left with, and whether it is of this very period."""
     if store is None:
         return "", False
-    stored = store.list_snapshot(_source(real, period_id))
+    stored = _both_lines(store, _source(real, period_id))
     if stored:
         return stored, True
     newest = store.list_snapshot(f"newest {real}")
-    return (store.list_snapshot(_source(real, newest)) if newest else ""), False
+    return (_both_lines(store, _source(real, newest)) if newest else ""), False
+
+
+def _both_lines(store: Store, source: str) -> str:
+    stand = store.list_snapshot(source)
+    return f"{stand}\n{store.list_snapshot(f'{source} {_SECOND}')}" if stand else ""
 
 
 def _apart(items: tuple[Item, ...], taken: set[str], prefix: str) -> tuple[Item, ...]:

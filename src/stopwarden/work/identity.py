@@ -1,7 +1,8 @@
 """Which item of a list is which, across every edit that a person or an agent makes. Pure.
 
-Theory of operation. A *snapshot* is what a list looked like when it was last read, as one compact
-JSON text. `track` lays a new reading beside it. An item is the same item if
+Theory of operation. A *snapshot* is what a list looked like when it was last read, as two lines of
+compact JSON: how its items stand, and what they are (which changes seldom, and is the long one).
+`track` lays a new reading beside it. An item is the same item if
 
 1. an id comment says so (`<!-- sw:ID -->`);
 2. it has the same text in the same context (heading and parent); what begins and ends the list is
@@ -60,6 +61,7 @@ class _Seen(Record):
     before: str  # likewise; "?" where the period has not seen it yet
     gone: list[tuple[str, str, str, str]]  # id, title, state, before
     retired: list[str]  # ids given up for an id comment
+    second: str = ""  # ids, titles and contexts as they are written, "" if they have changed
 
 
 _NOTHING = _Seen(ids=[], titles=[], contexts=[], states="", before="", gone=[], retired=[])
@@ -101,6 +103,7 @@ def track(
         before=before,
         gone=gone,
         retired=retired,
+        second=seen.second if same is None and ids == seen.ids else "",
     )
     unchanged = same is None and states == seen.states and before == seen.before and ids == seen.ids
     return snapshot if unchanged and snapshot else _encoded(now), _items(now, reading, source)
@@ -372,6 +375,18 @@ def _head(period: str) -> str:
 
 
 def _encoded(seen: _Seen) -> str:
+    stand = {
+        "v": 1,
+        "period": seen.period,
+        "states": seen.states,
+        "before": seen.before,
+        "gone": [list(one) for one in seen.gone],
+        "retired": seen.retired,
+    }
+    return f"{wire.dumps(stand)}\n{seen.second or _second(seen)}"
+
+
+def _second(seen: _Seen) -> str:
     runs: list[list[object]] = []  # neighbours mostly share their context
     length, context = 0, ""
     for one in seen.contexts:
@@ -382,38 +397,28 @@ def _encoded(seen: _Seen) -> str:
         length += 1
     if length:
         runs.append([length, context])
-    return wire.dumps(
-        {
-            "v": 1,
-            "period": seen.period,
-            "ids": " ".join(seen.ids),
-            "titles": _BETWEEN.join(seen.titles),
-            "contexts": runs,
-            "states": seen.states,
-            "before": seen.before,
-            "gone": [list(one) for one in seen.gone],
-            "retired": seen.retired,
-        }
-    )
+    return wire.dumps({"ids": " ".join(seen.ids), "titles": _BETWEEN.join(seen.titles), "contexts": runs})
 
 
 def _decoded(snapshot: str) -> _Seen:
     if not snapshot:
         return _NOTHING
     try:
-        told = wire.loads(snapshot)
+        first, _, second = snapshot.partition("\n")
+        stand, told = wire.loads(first), wire.loads(second)
         contexts: list[str] = []
         for length, context in told["contexts"]:
             contexts += [context] * length
         seen = _Seen(
-            period=told["period"],
+            period=stand["period"],
             ids=told["ids"].split(),
             titles=told["titles"].split(_BETWEEN) if told["ids"] else [],
             contexts=contexts,
-            states=told["states"],
-            before=told["before"],
-            gone=[(known, title, state, before) for known, title, state, before in told["gone"]],
-            retired=told["retired"],
+            states=stand["states"],
+            before=stand["before"],
+            gone=[(known, title, state, before) for known, title, state, before in stand["gone"]],
+            retired=stand["retired"],
+            second=second,
         )
         if not len(seen.ids) == len(seen.titles) == len(contexts) == len(seen.states) == len(seen.before):
             return _NOTHING
