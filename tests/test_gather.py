@@ -15,7 +15,7 @@ from stopwarden.core.owed import assess
 from stopwarden.store.memory import MemoryStore
 from stopwarden.store.port import SessionRow
 from stopwarden.work import checkout
-from stopwarden.work.gather import Gathered, gather, remember
+from stopwarden.work.gather import Gathered, gather, keep, read_lists
 from tests.conftest import LONDON, at
 
 NIGHT = at("2026-11-30 21:00")
@@ -188,7 +188,8 @@ def test_a_session_without_a_named_list_has_its_own_and_no_other_sessions(work: 
 def test_what_the_agent_parks_or_takes_off_is_told_from_what_was_so_when_the_person_left(work: Work) -> None:
     """The lists are remembered at the beginning, so even the first look shows what changed since."""
     path = work.list("TODO.md", "- [ ] a\n- [ ] b\n- [?] c\n- [ ] d\n")
-    remember(work.store, work.period.lists, "p1", str(work.root))
+    for one in read_lists(work.store, work.period.lists, "p1", str(work.root)):
+        keep(work.store, one, "p1")
     path.write_text("- [ ] a (waits for person: hm)\n- [?] c\n- [x] d\n", encoding="utf-8")
     items = {item.title: (item.before, item.state) for item in work.gathered().items}
     assert items == {

@@ -134,13 +134,6 @@ def read_lists(
     return lists
 
 
-def remember(store: Store, paths: tuple[str, ...], period_id: str, root: str) -> None:
-    """Keeps how the lists stand at the beginning of a period: what changes from now on is told from what was."""
-    for one in read_lists(store, paths, period_id, root):
-        if not one.unread and one.snapshot != one.stored:
-            keep(store, one, period_id)
-
-
 def keep(store: Store, one: ReadList, period_id: str) -> None:
     """Stores a list's snapshot, of it only the lines that changed, and that it is the newest of that list."""
     real = os.path.realpath(one.path)
