@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+DEPTH_MAX = 100  # no host nests so deeply; what is deeper could be read, but then neither cleaned nor written
+
 
 def _finite(digits: str) -> float | None:
     """A number that JSON can hold again; one beyond all bounds is nothing."""
@@ -75,12 +77,27 @@ def loads(text: str | bytes) -> Any:
         raise ValueError("JSON that ends early or is malformed") from None
     if text[end:].strip():
         raise ValueError(f"more than one JSON value: the second begins at character {end}")
+    if text.count("[") + text.count("{") > DEPTH_MAX and _is_too_deep(value):
+        raise ValueError("JSON nested too deeply")
     return clean(value) if "\\u" in text else value
 
 
 def dumps(value: object) -> str:
     """The value as compact ASCII JSON. Raises ValueError or TypeError for what JSON cannot hold."""
     return _write(value)
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEPTH_MAX):
+        level = [part for one in level if isinstance(one, dict | list) for part in _parts(one)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value
 
 
 def clean(value: Any) -> Any:

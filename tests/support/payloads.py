@@ -36,11 +36,13 @@ TOOLS = (
     *("TodoWrite", "TaskCreate", "TaskUpdate", "Bash", "Edit"),
 )
 LONG = "x" * 5_000
+DEEP = "@deep@"
 TEXTS = (
     *("", " ", "\x00", "\n\r\n", "null", "undefined", "\u202e\u2066abc\u200b", "ünï – 漢字 🦊", "\ud800", "a\udfffb"),
     *("-- DROP TABLE session;", "' OR 1=1 --", "../../../etc/passwd", "/" * 3000, "%s%n{0}", "\x1b[2J\x1b]0;x\x07"),
     *("<!-- sw:A -->", "- [ ] A", "Stopwarden: go on", "<task-notification>", "resets 6:30pm (Europe/London)"),
     *("resets at 1788625200", "resets Feb 30, 2026, 25:61 PM (Nowhere/There)", "resets jun 31 99999 12:00am"),
+    *("resets Jun 99999999999999999999, 2026, 12:27 AM", "resets 99999999999999999999pm", "resets 12am (Europe)"),
     *("API Error · resets 99999999999999999999", "reset" * 50, "İstanbul reset", LONG, "\x00" * 50),
 )
 SCHEDULES = (
@@ -153,10 +155,8 @@ class Payloads:
         return self._deep()
 
     def _deep(self) -> Any:
-        value: Any = 1
-        for _ in range(self._random.choice((10, 50, 200))):
-            value = [value] if self._random.random() < 0.5 else {"a": value}
-        return value
+        """Nested deeply; too deeply for a JSON writer to write it, so a placeholder stands for it till then."""
+        return DEEP if self._random.random() < 0.3 else [[[[[[{"a": {"b": [[1]]}}]]]]]]
 
     def _several(self, make: Any) -> Any:
         rng = self._random
@@ -196,7 +196,12 @@ class Payloads:
 
     def _written(self, payload: dict[str, Any]) -> bytes:
         rng = self._random
-        text = json.dumps(payload, ensure_ascii=rng.random() < 0.5, separators=rng.choice(((",", ":"), (" ,\r\n", "\t: "))))
+        text = json.dumps(
+            payload, ensure_ascii=rng.random() < 0.5, separators=rng.choice(((",", ":"), (" ,\r\n", "\t: ")))
+        )
+        depth = rng.choice((50, 90, 110, 300, 450, 700, 960, 990, 3000))
+        opening, closing = rng.choice((("[", "]"), ('{"a":', "}"), ('[{"\\u00e9\\ud800":', "}]")))
+        text = text.replace(f'"{DEEP}"', opening * depth + "1" + closing * depth)
         encoding = rng.choice(("utf-8",) * 12 + ("utf-8-sig", "utf-16", "utf-16-le", "latin-1"))
         return text.encode(encoding, "surrogatepass" if encoding.startswith("utf") else "replace")
 
@@ -208,7 +213,11 @@ class Payloads:
         if kind == 0:
             return raw[:place]
         if kind == 1:
-            return raw[:place] + rng.choice((b"\x00", b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\\u", b'"', b"}")) + raw[place:]
+            return (
+                raw[:place]
+                + rng.choice((b"\x00", b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\\u", b'"', b"}"))
+                + raw[place:]
+            )
         if kind == 2:
             return raw + rng.choice((b"\x00", b"\n{}", raw, b"\r\n", b"]"))
         if kind == 3:

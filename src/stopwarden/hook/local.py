@@ -71,26 +71,28 @@ class _Answer:
 
     def give(self, text: str) -> None:
         if not self._given.acquire(False):
-            _thread.exit()
+            self._given.acquire()  # for good: whoever came first ends the process
         data = text.encode("utf-8", "replace") + b"\n" if text else b""
-        while data:
-            data = data[os.write(1, data) :]
+        try:
+            while data:
+                data = data[os.write(1, data) :]
+        except OSError:
+            pass  # nobody listens any more
 
 
-def answer(name: str, raw: bytes, state_dir: str, at: float) -> None:
+def answer(event: Event) -> None:
     """Prints the answer to an event. Never raises."""
     out = _Answer()
     finished = _thread.allocate_lock()
     finished.acquire()
-    event = Event(name, raw, state_dir, at)
 
     def watch() -> None:
-        seconds = STOP_DEADLINE if name == "stop" else EVENT_DEADLINE
+        seconds = STOP_DEADLINE if event.name == "stop" else EVENT_DEADLINE
         if not finished.acquire(timeout=seconds):
             out.give(at_fault(event, DeadlineError(f"no answer within {seconds} seconds")))
             os._exit(0)
 
-    if name != "keep":
+    if event.name != "keep":
         _thread.start_new_thread(watch, ())
     text = reply(event)
     finished.release()

@@ -8,6 +8,7 @@ stops. Lines go to the away record only for a session that an away period covers
 from __future__ import annotations
 
 from stopwarden.core import session as life
+from stopwarden.core.errors import StopwardenError
 from stopwarden.core.periods import covering
 from stopwarden.hosts import claude_code, claude_limits
 from stopwarden.store.port import RecordLine, SeenWake, SessionRow
@@ -199,7 +200,10 @@ _TAKES = {
 
 
 def take_all(store: Store, told: Iterable[Fact], state_dir: str, periods: Sequence[AwayPeriod], zone: Zone) -> None:
-    """Takes spooled facts, each session opened once. Call inside a transaction."""
+    """Takes spooled facts, each session opened once. Call inside a transaction.
+
+    One that cannot be taken is left out and recorded: kept in the spool it would fail every later event.
+    """
     open_sessions: dict[str, Noted] = {}
     for one in told:
         session = one.get("s")
@@ -207,7 +211,17 @@ def take_all(store: Store, told: Iterable[Fact], state_dir: str, periods: Sequen
             continue
         if session not in open_sessions:
             open_sessions[session] = Noted(store, session, state_dir, periods, zone)
-        open_sessions[session].take(one)
+        noted = open_sessions[session]
+        row, state = noted.row, noted.state
+        try:
+            noted.take(one)
+        except StopwardenError:
+            raise
+        except Exception as failed:
+            noted.row, noted.state = row, state
+            noted.line(
+                row.last_event_at, "fault", f"an event could not be understood: {type(failed).__name__}: {failed}"
+            )
     for noted in open_sessions.values():
         noted.save()
 

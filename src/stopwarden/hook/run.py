@@ -77,10 +77,12 @@ def main(argv: Sequence[str] | None = None) -> None:
             gc.disable()  # this process is gone before a collection would pay, with ten thousand items too
         try:
             from stopwarden.hook import local
+
+            asked = local.Event(event, raw, place, at)
         except BaseException as broken:
             _answer_broken(event, raw, place, at, broken)
         else:
-            local.answer(event, raw, place, at)
+            local.answer(asked)
         posix._exit(0)
     try:
         _spool(event, raw, place, at)
@@ -140,9 +142,12 @@ def _now(words: Sequence[str]) -> float:
     """Seconds UTC: the clock, or `--at SECONDS` (a rehearsal on a virtual clock)."""
     if "--at" in words:
         try:
-            return float(words[words.index("--at") + 1])
+            seconds = float(words[words.index("--at") + 1])
+            if 0 <= seconds < 1e11:
+                return seconds
         except (IndexError, ValueError):
-            _complain("--at takes seconds since 1970; the clock is used")
+            pass
+        _complain("--at takes seconds since 1970; the clock is used")
     from time import time
 
     return time()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ROTATE_AT = 1024 * 1024
 READ_MAX = 64 * 1024 * 1024
+FARTHEST = 10**11  # seconds: no event is later than that
 NAMES = ("spool.old", "spool")  # the older first
 
 
@@ -84,5 +85,8 @@ def _parsed(lines: bytes) -> Iterator[Fact]:
             told = wire.loads(line)
         except ValueError:
             continue
-        if isinstance(told, dict) and isinstance(told.get("e"), str) and isinstance(told.get("t"), int | float):
+        if not isinstance(told, dict) or not isinstance(told.get("e"), str):
+            continue
+        at = told.get("t")
+        if isinstance(at, int | float) and 0 <= at < FARTHEST:
             yield told

@@ -55,7 +55,7 @@ def matters_unarmed(told: Fact) -> bool:
 
 
 def _keep_text(told: Fact, name: str, value: object, limit: int) -> None:
-    if isinstance(value, str) and value:
+    if isinstance(value, str) and value and "\0" not in value:  # no path and no name holds one
         told[name] = value[:limit]
 
 

@@ -63,7 +63,8 @@ def _date(words: list[str]) -> tuple[int, int, int] | None:
     for index, word in enumerate(words):
         if word[:3] in MONTHS and index + 1 < len(words) and _digits(words[index + 1]):
             year = words[index + 2] if index + 2 < len(words) else ""
-            return (int(year) if _digits(year) and len(year) == 4 else 0, MONTHS.index(word[:3]) + 1, int(words[index + 1]))
+            known_year = int(year) if _digits(year) and len(year) == 4 else 0
+            return known_year, MONTHS.index(word[:3]) + 1, int(words[index + 1])
     return None
 
 
@@ -80,7 +81,7 @@ def _at(clock: int, date: tuple[int, int, int] | None, now: Instant, zone: Zone)
             instant = _instant(int(datetime(maybe, month, day, tzinfo=UTC).timestamp()) + clock, zone)
             if year or instant > now:
                 return instant
-    except ValueError:
+    except (ValueError, OverflowError):  # a day that no calendar has
         pass
     return None
 
