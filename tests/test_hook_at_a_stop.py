@@ -306,6 +306,22 @@ def test_the_session_belongs_to_the_checkout_it_began_in(night: HookNight) -> No
     assert '"A"' in night.send("stop", cwd="/nowhere/at/all")["reason"]
 
 
+@pytest.mark.case("BR-081")
+def test_a_checkout_that_is_gone_is_reported_and_holds_nobody(night: HookNight) -> None:
+    """The worktree was deleted after its merge: what was owed there is said once in the record, and not blocked on."""
+    import shutil
+
+    night.away()
+    night.send("stop")
+    shutil.rmtree(night.project)
+    answer = night.send("stop", cwd="/")
+    assert '"A"' not in answer["reason"]
+    assert night.send("stop", cwd="/", session_crons=[cron("21:40")]) == {}
+    told = [line.text for line in night.store().lines() if line.kind == "checkout_gone"]
+    assert str(night.project) in told
+    assert len(told) == len(set(told)), "each place is said once"
+
+
 def test_a_session_of_another_checkout_is_not_covered(night: HookNight, tmp_path: pathlib.Path) -> None:
     """The default scope is this checkout; `everywhere` covers all, scripts only on request."""
     other = tmp_path / "other"

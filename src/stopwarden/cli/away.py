@@ -316,7 +316,8 @@ def _remember_lists(store: Store, period: AwayPeriod, rows: Sequence[SessionRow]
     """Keeps how each list stands now, so that work of this time away is told from work before it."""
     with store.transaction():
         for one in gather.read_lists(store, period.lists, period.id, period.root, now=now):
-            gather.keep(store, one, period.id)
+            if not one.unread:
+                gather.keep(store, one, period.id)
         for row in rows if not period.lists else ():
             own = checkout.own_list_path(row.root, row.id) if row.root else ""
             if own and os.path.isfile(own):

@@ -45,6 +45,10 @@ def judged(event: Event, store: Store, noted: Noted) -> str:
     _remember_wakes(store, stop, event)
     checklist = at_event.own_list(event, store, noted, period)
     gathered = gather.gather(store, noted.row, period, os.environ, event.now)
+    for place in gathered.gone:
+        if not store.fact("gone_said", f"{event.session} {place}"):
+            store.save_fact("gone_said", f"{event.session} {place}", str(event.now))
+            noted.line(event.now, "checkout_gone", place)
     world = World(
         zone=event.zone,
         mode=mode_of(store, event.session),
