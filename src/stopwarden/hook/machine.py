@@ -18,7 +18,7 @@ def boot_seconds() -> float:
 def boot_id() -> str:
     """A name for this start of the machine, "" where the system gives none."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             return file.read().strip()
     except OSError:
         return ""
