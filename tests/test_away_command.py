@@ -158,6 +158,43 @@ def test_another_scope_is_left_alone_and_mentioned(person: Person) -> None:
     assert "everywhere until Tue 06:00 holds too" in person.said
 
 
+def test_only_the_very_same_scope_is_replaced(person: Person, tmp_path: pathlib.Path) -> None:
+    """Neither another checkout's night nor another session's; but this checkout's, also after it was moved."""
+    person.save(person.session("7e15aaaa", title="parser"))
+    person.save(person.session("9a02bbbb"))
+    person.types("away", "--session", "7e15")
+    assert person.said.startswith('Session 7e15aaaa "parser", until')
+    person.types("away", "--session", "9a02")
+    person.types("away")
+    other = tmp_path / "other"
+    other.mkdir()
+    person.cwd = other
+    person.types("away")
+    with person.store() as store:
+        assert len(store.open_periods()) == 4
+    moved = tmp_path / "moved"
+    os.rename(person.repo, moved)
+    person.cwd = moved
+    person.types("away")
+    with person.store() as store:
+        periods = store.open_periods()
+    assert len(periods) == 4
+    assert str(moved) in [one.root for one in periods]
+    assert "It replaces the time away" in person.said
+
+
+def test_the_record_says_on_what_terms_the_person_left(person: Person) -> None:
+    """Whom, until when in UTC, and which lists."""
+    person.types("away", "until", "07:30", "--list", "TODO.md", "--until-done")
+    person.now += 60
+    person.types("away", "--everywhere")
+    terms = [line.text for line in lines(person, "away")]
+    assert terms == [
+        f"{person.root} until 2026-12-01T07:30:00Z, until done, lists: {person.repo / 'TODO.md'}",
+        "everywhere until back",
+    ]
+
+
 def test_a_list_of_the_replaced_period_is_not_dropped_in_silence(person: Person) -> None:
     """Only lengthening the night must not lose its list without a word."""
     person.types("away", "until", "06:00", "--list", "TODO.md")
@@ -485,6 +522,9 @@ def test_two_sessions_on_one_list_are_noted(person: Person) -> None:
     person.save(person.session("7e15aaaa"))
     person.save(person.session("9a02bbbb"))
     assert "2 sessions share it" in str(about(person, "TODO.md", "--list", "TODO.md")["text"])
+    assert not [one for one in findings(person) if one["subject"] == "no session yet"]
+    person.save(person.session("9a02bbbb", ended_at=person.now - 12, last_event="session-end"))
+    assert not [one for one in findings(person, "--list", "TODO.md") if one["subject"] == "TODO.md"]
 
 
 def test_a_list_that_is_there_but_was_not_named_is_pointed_out(person: Person) -> None:
@@ -657,6 +697,51 @@ def test_back_ends_what_holds_everywhere_where_nothing_narrower_does(person: Per
     assert only_period(person).scope == "everywhere"
     assert person.types("back") == 0
     assert person.marked() == []
+
+
+def test_back_also_ends_the_nights_of_single_sessions_here(person: Person) -> None:
+    """Those of this checkout's sessions, not those of another's."""
+    person.save(person.session("7e15aaaa"))
+    person.save(person.session("9a02bbbb", root="/elsewhere", copy="zz"))
+    person.types("away", "--session", "7e15")
+    person.types("away", "--session", "9a02")
+    assert person.types("back") == 0
+    assert only_period(person).session == "9a02bbbb"
+    assert "Still away: session 9a02bbbb" in person.said
+
+
+def test_back_finds_a_checkout_that_was_moved_meanwhile(person: Person, tmp_path: pathlib.Path) -> None:
+    """By the key that lies in it, not by its path; a look makes no new key."""
+    person.types("away")
+    person.save(person.session("7e15aaaa"))
+    person.types("away", "--session", "7e15")
+    person.cwd = tmp_path / "moved"
+    os.rename(person.repo, person.cwd)
+    assert person.types("back") == 0
+    with person.store() as store:
+        assert store.open_periods() == []
+
+
+def test_back_in_a_place_without_a_key_ends_no_night_without_one(person: Person, tmp_path: pathlib.Path) -> None:
+    """Two checkouts of which no key is known are not the same for that."""
+    person.away_since(root="/elsewhere", copy="")
+    person.cwd = tmp_path / "fresh"
+    person.cwd.mkdir()
+    assert person.types("back") == 1
+    assert only_period(person).root == "/elsewhere"
+
+
+def test_the_last_of_several_nights_is_the_one_that_is_told(person: Person) -> None:
+    """Nothing to end: the end that was last is named."""
+    person.types("away", "for", "1h")
+    person.now += 2 * HOUR
+    person.types("back")
+    person.types("away")
+    person.now += HOUR
+    person.types("back")
+    person.now += 60
+    assert person.types("back") == 1
+    assert "away ended at 02:05, 1 min ago" in person.said
 
 
 def test_back_for_one_session_leaves_the_checkouts_night(person: Person) -> None:

@@ -82,6 +82,7 @@ def test_a_session_unheard_of_for_a_whole_lease_is_stalled() -> None:
     assert (found.word, found.needs_you) == ("stalled", True)
     assert "3 h 14 min" in found.text
     assert told("post-tool", NOW - STALLED_AFTER + 1).word == "silent"
+    assert told("post-tool", NOW - STALLED_AFTER).word == "stalled"
 
 
 def test_a_compaction_in_the_middle_of_a_turn_is_still_work() -> None:
@@ -261,6 +262,10 @@ def test_the_block_that_reached_a_bound_counts_as_stopped_once_nothing_follows()
     state = {"bound": "blocks_without_tools", "blocks": 8}
     assert told("stop", NOW - 30, "block", state=state).word == "working"
     assert told("stop", NOW - 120, "block", state=state).word == "stopped"
+    assert told("post-tool", NOW - 120, "block", judged=NOW - 130, state=state).word == "working"
+    assert told("stop", NOW - 120, "block").word == "working"
+    old = known("stop", NOW - 120, "block", state=state)
+    assert standing(old.replace(state=old.state.replace(period="n0")), NOW, LONDON).word == "working"
 
 
 def test_a_session_that_sat_idle_before_the_night_is_said_to_need_a_prompt() -> None:
