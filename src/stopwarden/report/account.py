@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 # Lines that say something went wrong, with us, the record or the machine, or that limit what was guarded.
 _KINDS = ("working", "waiting", "lost", "stopped", "finished", "unknown")
 _REFUSED = {"refused_permission": "permission", "refused_plan": "plan"}
-_TROUBLES = ("fault", "store_damaged", "payload_damaged", "clock_stepped", "not_covered", "relocated", "switched")
+_TROUBLES = (
+    "fault",
+    "store_damaged",
+    "payload_damaged",
+    "clock_stepped",
+    "not_covered",
+    "relocated",
+    "checkout_gone",
+    "switched",
+)
 
 
 class Trouble(Record):

@@ -105,6 +105,8 @@ class Phrases:
             return f"{at} Switched {what}."
         if trouble.kind == "relocated":
             return f"{at} {name} moved to another folder: {what}"
+        if trouble.kind == "checkout_gone":
+            return f"{at} {name}: {what} was no longer there, so nothing of it was owed any more."
         if trouble.kind == "verdict_unreadable":
             return f"{at} {name}: the record of stop {what} cannot be read; it is counted, not explained."
         between = self.times.span(trouble.at, int(trouble.text))

@@ -180,7 +180,19 @@ def _before(first: _Event, since: Instant) -> _State:
 
 
 # Lines that may name a session and yet are no sign of it.
-_NOT_ITS_OWN = ("away", "back", "period_ended", "on", "off", "observe", "switched", "fault", "item_added", "relocated")
+_NOT_ITS_OWN = (
+    "away",
+    "back",
+    "period_ended",
+    "on",
+    "off",
+    "observe",
+    "switched",
+    "fault",
+    "item_added",
+    "relocated",
+    "checkout_gone",
+)
 # Events after which the session is at work, whatever it did before.
 _AT_WORK = (
     "prompt",
