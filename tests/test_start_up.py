@@ -36,8 +36,8 @@ ARMED = {
 OURS = {
     "core": "away bounds cron errors events judge leases owed periods reason record session wakes",
     "hook": "at_event at_stop fault local machine note spool words",
-    "hosts": "claude_code claude_limits",
-    "store": "database failure journal marker migrate mounts place port rows sqlite",
+    "hosts": "claude_code",
+    "store": "database failure journal migrate mounts place port rows sqlite",
     "work": "checkout checklist files gather host_todos identity titles",
 }
 ARMED |= {"stopwarden.clock", "stopwarden.store", "stopwarden.work"}

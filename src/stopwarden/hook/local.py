@@ -124,8 +124,6 @@ def _answered(event: Event) -> str:
 
 def answered_with(store: Store, event: Event) -> str:
     """The answer of an event of a known session, in one transaction of its own. Raises what `reply` answers."""
-    from stopwarden.store import marker
-
     with store.transaction():
         before = store.open_periods()
         periods = end_by_time(store, event.state_dir, event.zone, event.now)
@@ -139,6 +137,8 @@ def answered_with(store: Store, event: Event) -> str:
         noted.save()
         after = store.open_periods()
     if len(after) != len(before):
+        from stopwarden.store import marker
+
         marker.settle(store, event.state_dir)
     if failed:
         fault.all_is_well(event.state_dir, event.session, event.at)
@@ -164,11 +164,12 @@ def open_existing(state_dir: str, wait: float = STORE_WAIT) -> Store:
     holds, so that the night goes on; but this event was judged by nothing and is a fault: raises
     StoreCorruptError, and the other Store…Error classes.
     """
-    from stopwarden.store import marker
     from stopwarden.store.sqlite import open_sqlite
 
     if os.path.exists(f"{state_dir}/stopwarden.db"):
         return open_sqlite(state_dir, wait=wait)
+    from stopwarden.store import marker
+
     store = open_sqlite(state_dir, wait=wait)
     try:
         for period in marker.settle(store, state_dir):

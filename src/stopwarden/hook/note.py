@@ -10,7 +10,7 @@ from __future__ import annotations
 from stopwarden.core import session as life
 from stopwarden.core.errors import StopwardenError
 from stopwarden.core.periods import covering
-from stopwarden.hosts import claude_code, claude_limits
+from stopwarden.hosts import claude_code
 from stopwarden.store.port import RecordLine, SeenWake, SessionRow
 from stopwarden.work import checkout, host_todos
 
@@ -155,6 +155,8 @@ class Noted:
         self.line(at, "wake_seen", f"{wake.id} {wake.schedule}".strip())
 
     def _stop_failure(self, told: Fact, at: Instant) -> None:
+        from stopwarden.hosts import claude_limits
+
         error = str(told.get("error") or "unknown")
         resets = str(told.get("resets") or "")
         self.line(at, "error", f"{error}; {resets}" if resets else error)

@@ -8,7 +8,8 @@ transaction is a savepoint: whole or not at all by itself, durable with the oute
 
 Write-ahead logging is used only with a SQLite in which two processes can do so safely
 (`WAL_SINCE`), else the rollback journal. The log is not written back at every close, which would
-cost each hook two more disk flushes, but every `LOG_PAGES` pages.
+cost each hook two more disk flushes, but every `LOG_PAGES` pages (a stop over ten thousand items
+writes a hundred of them).
 
 A file that was replaced or removed under an open database is noticed before the next transaction:
 nothing is written where nobody would find it. The statements are in `sql/queries.sql`, the steps of
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 VERSION = 1  # the newest migration; a test holds it to the files
 WAL_SINCE = (3, 51, 3)  # SQLite before this could damage a log that two processes write (fixed 2026-03)
-LOG_PAGES = 250
+LOG_PAGES = 1000
 LONGEST_PAUSE = 0.016  # seconds between two attempts at a lock
 UNSURE = "All that was being stored is there, or nothing of it"
 
