@@ -9,7 +9,10 @@ import pathlib
 import pytest
 
 from stopwarden import wire
+from stopwarden.cli.settings import FILE_MAX
+from stopwarden.cli.settings import policy_of as policy_from_words
 from stopwarden.core.bounds import DAY, HOUR, policy_from
+from stopwarden.core.errors import StopwardenError
 from stopwarden.core.events import AwayPeriod
 from stopwarden.hook.at_stop import policy_of
 from stopwarden.store import marker
@@ -156,6 +159,16 @@ def test_another_scope_is_left_alone_and_mentioned(person: Person) -> None:
     with person.store() as store:
         assert len(store.open_periods()) == 2
     assert "everywhere until Tue 06:00 holds too" in person.said
+    person.save(person.session())
+    person.types("away", "--session", "7e15")
+    assert "everywhere until Tue 06:00 holds too" in person.said
+    assert f"{person.root} until Tue 07:30 holds too" in person.said
+
+
+def test_another_checkouts_night_is_not_mentioned(person: Person) -> None:
+    """Two checkouts do not get in each other's way."""
+    person.away_since(id="other", root="/elsewhere", copy="zz", until=MORNING)
+    assert "also away" not in [one["subject"] for one in findings(person)]
 
 
 def test_only_the_very_same_scope_is_replaced(person: Person, tmp_path: pathlib.Path) -> None:
@@ -231,6 +244,62 @@ def test_the_policy_is_that_of_the_settings_file_and_the_command_line(person: Pe
     assert policy == policy_from(
         {"blocks_an_hour": 20, "skew": 600, "keeper": True, "wall_time": 6 * HOUR, "unchanged_looks": 5}
     )
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("blocks_without_tools=none", {"blocks_without_tools": None}),
+        ("blocks_without_tools=host", {"blocks_without_tools": None}),
+        ("blocks_without_tools=", {"blocks_without_tools": None}),
+        ("blocks_without_tools=4", {"blocks_without_tools": 4}),
+        ("skew = 0", {"skew": 0}),
+        ("skew=1h", {"skew": HOUR}),
+        ("keeper=yes", {"keeper": True}),
+        ("person_prompt_ends=ON", {"person_prompt_ends": True}),
+        ("person-prompt-ends=off", {"person_prompt_ends": False}),
+        ("wake_evidence=nominal", {"wake_evidence": "nominal"}),
+    ],
+)
+def test_a_setting_is_typed_as_a_person_would(word: str, value: dict[str, object]) -> None:
+    """Words for yes and no, lengths, a minus for an underscore, and `none` where the host's own bound serves."""
+    assert policy_from_words({}, [word]) == policy_from(value)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "blocks_an_hour=none",
+        "blocks_an_hour=",
+        "blocks_an_hour=1.5",
+        "blocks_an_hour=" + "9" * 30,
+        "blocks_an_hour=²",
+        "skew=4000",
+        "skew=30s",
+        "keeper=1",
+        "wake_evidence=on",
+        "wake_evidence=perhaps",
+        "=3",
+        "skew",
+    ],
+)
+def test_a_setting_out_of_its_range_is_refused(word: str) -> None:
+    """With what would be right; never cut to fit."""
+    with pytest.raises(StopwardenError) as refused:
+        policy_from_words({}, [word])
+    assert refused.value.exit_code == 2
+    assert refused.value.do
+
+
+def test_a_settings_file_of_absurd_size_is_not_read(person: Person) -> None:
+    """The limit itself is still read."""
+    config = person.home / ".config" / "stopwarden" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("#" * FILE_MAX, encoding="utf-8")
+    assert person.types("away", "--dry-run") == 0
+    config.write_text("#" * (FILE_MAX + 1), encoding="utf-8")
+    assert person.types("away") == 2
+    assert "longer than 64 kB" in person.complained
 
 
 @pytest.mark.parametrize(
@@ -469,7 +538,11 @@ def test_a_program_more_than_the_sessions_heard_of_is_not_covered(person: Person
         os.symlink(person.repo, person.system / "proc" / pid / "cwd")
     person.save(person.session())
     found = [one for one in findings(person) if str(one["subject"]).startswith("program")]
-    assert len(found) == 1
+    assert [one["covered"] for one in found] == [False]
+    person.save(person.session("9a02bbbb", ended_at=person.now - 12, last_event="session-end"))
+    assert len([one for one in findings(person) if str(one["subject"]).startswith("program")]) == 1
+    person.save(person.session("9a02bbbb"))
+    assert not [one for one in findings(person) if str(one["subject"]).startswith("program")]
 
 
 def test_on_battery_is_warned_of_with_what_to_do(person: Person) -> None:
@@ -539,6 +612,8 @@ def test_a_forgotten_switch_is_no_go(person: Person, word: str) -> None:
     person.types(word)
     assert person.types("away", "--dry-run") == 1
     assert f"switched {word}" in person.said
+    assert about(person, f"switched {word}")["covered"] is False
+    assert about(person, "session 7e15")["covered"] is False
     assert "stopwarden on" in person.said
 
 
@@ -576,6 +651,14 @@ def test_a_session_blocked_a_moment_ago_is_at_work_in_the_next_period_too(person
         number = store.append_verdict(VerdictRow(at=person.now - 12, session="7e15aaaa", period="p0", kind="block"))
     person.save(person.session(last_event="stop", last_verdict=number))
     assert about(person, "session 7e15")["covered"] is True
+
+
+def test_a_session_that_waits_for_its_look_is_covered(person: Person) -> None:
+    """Its wake stands from the period before; when it looks is said instead of when it was heard."""
+    look = at("2026-11-30 23:40")
+    person.save(person.session(last_event="stop"), period="p0", next_look=look, next_look_latest=look)
+    found = about(person, "session 7e15")
+    assert (found["level"], found["text"]) == ("ok", "waits, looks again at 23:40")
 
 
 def test_the_answer_as_json_holds_terms_findings_and_undo(person: Person) -> None:
@@ -670,6 +753,19 @@ def test_back_after_the_time_tells_the_night_that_ended_by_itself(person: Person
     assert "ended by itself" in person.said
     assert person.types("back") == 1
     assert "by itself at 07:30, 15 min ago" in person.said
+
+
+def test_away_ends_at_its_very_second(person: Person) -> None:
+    """`back` a second before the time ends it; at the time it had ended by itself."""
+    person.types("away", "until", "07:30")
+    person.now = MORNING
+    person.types("back")
+    assert "ended by itself" in person.said
+    person.now = at("2026-11-30 23:05")
+    person.types("away", "until", "07:30")
+    person.now = MORNING - 1
+    person.types("back")
+    assert "ended by itself" not in person.said
 
 
 def test_back_in_another_checkout_ends_nothing_and_says_where_away_holds(

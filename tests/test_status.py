@@ -10,16 +10,19 @@ from typing import Any
 
 import pytest
 
+from stopwarden.cli.known import next_wake
 from stopwarden.core.bounds import HOUR, MINUTE, MISSED_LOOK_AFTER, Policy
 from stopwarden.core.events import AwayPeriod, SessionState
 from stopwarden.hook import machine
+from stopwarden.hosts import installation
 from stopwarden.store import marker
 from stopwarden.store.port import KeeperRow, SeenWake, Store, VerdictRow
 from stopwarden.work import gather
-from tests.conftest import at
+from tests.conftest import LONDON, at
 from tests.support.night import SESSION, HookNight, cron
 from tests.support.person import Person
 
+NOW = at("2026-11-30 23:05")
 MORNING = at("2026-12-01 07:30")
 
 
@@ -301,6 +304,7 @@ def test_verbose_names_the_last_verdict_and_how_to_ask_why(person: Person, night
     """From the line of a session to the reason for its state."""
     waiting(person, at("2026-11-30 23:40"))
     person.types("status", "-v")
+    assert "1 waiting for you, 0 for something else" in person.said
     assert "last stop 22:00: waiting (away.waiting_unchanged). Why: stopwarden explain 1" in person.said
 
 
@@ -310,6 +314,79 @@ def test_a_conversation_that_went_on_under_another_id_is_not_shown(person: Perso
     person.save(person.session("9a02bbbb"))
     assert person.types("status") == 0
     assert "7e15" not in person.said
+
+
+@pytest.mark.parametrize(("before", "shown"), [(1, False), (0, True)])
+def test_what_was_closed_before_the_person_left_is_not_shown(
+    person: Person, night: AwayPeriod, before: int, shown: bool
+) -> None:
+    """What was closed in the night is."""
+    person.save(person.session(ended_at=night.since - before, ended_why="logout", last_event="session-end"))
+    assert person.types("status") == (1 if shown else 0)
+    assert ("7e15" in person.said) is shown
+
+
+def test_a_closed_session_does_not_stand_for_an_open_program(person: Person, night: AwayPeriod) -> None:
+    """One program, one session heard of: fine; if that session is closed, the program is another."""
+    person.machine_has("proc/4711/cmdline", "claude\0")
+    os.symlink(person.repo, person.system / "proc" / "4711" / "cwd")
+    person.save(person.session())
+    person.types("status")
+    assert "program 4711" not in person.said
+    person.save(person.session(ended_at=person.now - 5, ended_why="logout", last_event="session-end"))
+    person.types("status")
+    assert "program 4711" in person.said
+
+
+def test_hooks_installed_for_another_checkout_only_say_nothing_about_this_one(
+    person: Person, night: AwayPeriod
+) -> None:
+    """The time of an install counts where it serves."""
+    file = installation.SettingsFile(path="/elsewhere/.claude/settings.local.json", scope="project", at=person.now)
+    installation.save(person.state_dir, installation.Record(files=(file,)))
+    person.save(person.session())
+    assert person.types("status") == 0
+    here = file.__class__(path=f"{person.root}/.claude/settings.local.json", scope="project", at=person.now)
+    installation.save(person.state_dir, installation.Record(files=(here,)))
+    assert person.types("status") == 1
+    assert "not covered" in person.said
+
+
+def test_an_end_of_long_ago_is_not_told_again(person: Person, night: AwayPeriod) -> None:
+    """A day later the person simply is here."""
+    person.now = MORNING + 24 * HOUR
+    person.types("status")
+    assert "away ended" in person.said
+    person.now += 1
+    person.types("status")
+    assert person.said == "You are here: nothing is held, and nothing needs you.\n"
+
+
+@pytest.mark.parametrize(
+    ("wake", "fires"),
+    [
+        ({"fires_at": NOW + 1}, NOW + 1),
+        ({"fires_at": NOW}, None),
+        ({"fires_at": NOW + 60, "gone_at": NOW - 5}, None),
+        ({"kind": "self_paced"}, None),
+        ({"schedule": "40 23 * * *"}, at("2026-11-30 23:40")),
+        ({"schedule": "0 23 * * *"}, at("2026-12-01 23:00")),
+        ({"schedule": "0 23 * * *", "first_seen": NOW - 24 * HOUR}, None),
+        ({"schedule": "0 23 * * *", "kind": "recurring", "first_seen": NOW - HOUR}, at("2026-12-01 23:00")),
+        (
+            {"schedule": "*/30 * * * *", "kind": "recurring", "fires_at": NOW - 60, "first_seen": NOW - HOUR},
+            at("2026-11-30 23:30"),
+        ),
+        ({"schedule": "*/30 * * * *", "kind": "recurring", "first_seen": NOW - 7 * 24 * HOUR}, None),
+        ({"schedule": "0 0 31 2 *", "kind": "recurring", "first_seen": NOW}, None),
+        ({"schedule": "@hourly", "kind": "recurring", "first_seen": NOW}, None),
+    ],
+)
+def test_the_next_wake_is_told_from_what_is_known_of_it(wake: dict[str, Any], fires: int | None) -> None:
+    """The host's word while it lies ahead, else the schedule; a wake that is spent, gone or expired is none."""
+    seen = SeenWake(**{"session": "s", "id": "w", "first_seen": at("2026-11-30 23:01"), **wake})
+    assert next_wake([seen], NOW, LONDON) == fires
+    assert next_wake([seen, seen.replace(id="v", fires_at=NOW + 9, gone_at=None)], NOW, LONDON) is not None
 
 
 def test_two_periods_have_a_heading_each(person: Person, night: AwayPeriod) -> None:
@@ -572,3 +649,17 @@ def test_the_terms_that_were_typed_are_those_that_hooks_judge_by(evening: tuple[
     code, line = looks(person, hooks)
     assert (code, line[1]) == (1, "stopped")
     assert "with 2 items owed" in person.said
+
+
+def test_the_hosts_own_todos_count_as_owed_where_no_list_was_named(evening: tuple[Person, HookNight]) -> None:
+    """As the last stop was judged by them; before that nothing is known, and never taken for nothing."""
+    person, hooks = evening
+    os.unlink(hooks.list)
+    looks(person, hooks, "away")
+    looks(person, hooks, "status", "--json")
+    assert json.loads(person.said)["sessions"][0]["owed"] is None
+    todos = [{"content": f"step {n}", "status": "pending", "activeForm": f"step {n}"} for n in (1, 2)]
+    hooks.send("post-tool", tool_name="TodoWrite", tool_input={"todos": todos}, tool_response={"newTodos": todos})
+    assert hooks.send("stop")["decision"] == "block"
+    looks(person, hooks, "status", "--json")
+    assert json.loads(person.said)["sessions"][0]["owed"] == 2
