@@ -290,6 +290,8 @@ def test_away_until_done_ends_with_the_list_and_only_with_all_of_it() -> None:
     assert Night(person, period=done).stop().kind == "done"
     held = Reservation(item="Z", session="s1", copy="c", claimed_at=NIGHT - 60, expires_at=NIGHT + 7140)
     assert Night(period=done, reservations=(held,)).stop().block
+    for nobodys in (held.replace(session="s2"), held.replace(expires_at=NIGHT), held.replace(released_at=NIGHT)):
+        assert Night(period=done, reservations=(nobodys,)).stop().kind == "done"
     assert Night(period=done, unread=("TODO.md",)).stop().block
 
 

@@ -219,3 +219,147 @@ def test_reset_of_the_hour_does_not_forget_the_period() -> None:
     counters = night.tool().stop().counters
     assert (counters.blocks_this_hour, counters.period_blocks) == (1, 2)
     assert AWAY.until == at("2026-12-01 07:30")
+
+
+def test_an_allowed_stop_also_ends_the_longer_row() -> None:
+    """Thirty-nine blocks with tools, one wait, thirty-nine more: no bound is reached."""
+    night = Night(*items("A"), policy=Policy(blocks_an_hour=1000))
+    for _ in range(39):
+        assert night.tool().stop().block
+    assert night.stop(SOON).kind == "waiting"
+    for _ in range(39):
+        assert night.tool().stop().block
+    assert RECORD not in night.lines
+
+
+def test_progress_seen_at_an_allowed_stop_is_not_progress_again() -> None:
+    """What was ticked when the session was let wait counts once."""
+    night = Night(*items("A"))
+    night.stop()
+    assert night.owes(*items(A="done")).stop(SOON).kind == "waiting"
+    night.owes(*items("B", A="open")).stop()
+    assert night.owes(*items("B", A="done")).stop().counters.blocks == 2
+
+
+def test_a_wait_keeps_what_a_compaction_asked_for() -> None:
+    """The list still has to be brought up to date at the first block after the wait."""
+    night = Night(*items("A"))
+    night.stop()
+    night.state = night.state.replace(compacted=True)
+    assert night.stop(SOON).kind == "waiting"
+    assert night.owes(*items("A", "B")).stop(SOON).reason.startswith("The conversation was compacted")
+
+
+def test_only_the_first_stop_of_a_woken_turn_counts_as_a_look() -> None:
+    """A turn that a wake started is one look, however many stops it has."""
+    night = Night(*items("A", "B"))
+    night.stop(SOON)
+    night.prompt("wake").stop(())
+    for _ in range(5):
+        night.stop(SOON)
+    assert night.state.unchanged_looks == 1
+    night.prompt("person").stop(SOON)
+    night.prompt("notification").stop(SOON)
+    assert night.state.unchanged_looks == 1
+    night.prompt("wake").prompt("person").stop(SOON)
+    assert night.state.unchanged_looks == 1
+
+
+@pytest.mark.parametrize(("minutes", "missed"), [(9, False), (10, False), (11, True)])
+def test_a_look_is_missed_after_ten_minutes_and_not_before(minutes: int, missed: bool) -> None:
+    """Ten minutes past its latest time it may still come; a moment later it is missed."""
+    night = Night()
+    night.stop((one_shot("21:30"),))
+    latest = night.state.next_look_latest
+    assert latest == at("2026-11-30 21:30")
+    night.now = latest + minutes * 60
+    night.prompt("wake")
+    assert ("missed_look" in night.lines) is missed
+    assert night.state.next_look is None
+
+
+def test_an_event_before_the_look_leaves_it_standing() -> None:
+    """A prompt at 21:10 does not use up the look at 21:30; a stop at 21:30 does not either, its verdict does."""
+    night = Night()
+    night.stop((one_shot("21:30"),))
+    night.at("2026-11-30 21:10").prompt("person").tool()
+    assert night.state.next_look == at("2026-11-30 21:30")
+    night.at("2026-11-30 21:30").tool()
+    assert night.state.next_look is None
+
+
+def test_the_hour_of_the_ceiling_is_an_hour() -> None:
+    """A block sixty minutes old counts no more; one a second younger does."""
+    night = Night(*items("A"), policy=Policy(blocks_an_hour=2))
+    night.tool().stop()
+    began = night.now - 10
+    night.now = began + 3599
+    assert night.tool().stop().counters.blocks_this_hour == 2
+    fresh = Night(*items("A"), policy=Policy(blocks_an_hour=2))
+    fresh.tool().stop()
+    fresh.now = began + 3600
+    assert fresh.tool().stop().counters.blocks_this_hour == 1
+
+
+def test_a_kept_look_counts_only_in_time_and_after_now_and_the_earlier_look_is_chosen() -> None:
+    """A keeper's look between now and the deadline is a wake; the host's earlier wake comes first."""
+    for kept, waits in ((0, False), (1, True), (3600, True), (3601, False)):
+        night = Night(policy=Policy(keeper=True))
+        night.world = night.world.replace(kept_look=night.now + kept)
+        assert (night.stop().kind == "waiting") is waits, kept
+    both = Night()
+    both.world = both.world.replace(kept_look=at("2026-11-30 21:45"))
+    earlier, later = both.judged((one_shot("21:30"),)).wake, both.judged((one_shot("21:50"),)).wake
+    assert earlier is not None
+    assert later is not None
+    assert (earlier.id, later.id) == ("w1", "kept")
+
+
+def test_observing_keeps_the_look_it_sees() -> None:
+    """Observe tells when a session would look again, and that it would not."""
+    night = Night(mode="observe")
+    night.stop(SOON)
+    assert night.state.next_look == night.state.next_look_latest == at("2026-11-30 21:30")
+    night.stop()
+    assert night.state.next_look is None
+
+
+def test_the_bounds_are_those_of_the_contract() -> None:
+    """The numbers that the documents promise."""
+    from stopwarden.core import bounds
+
+    policy = Policy()
+    assert (policy.blocks_without_progress, policy.blocks_an_hour, policy.blocks_a_period) == (40, 30, 300)
+    assert (policy.skew, policy.look_without_reservation, policy.unchanged_looks) == (300, 3600, 3)
+    assert (policy.wall_time, policy.tokens, policy.keeper, policy.person_prompt_ends) == (0, 0, False, False)
+    assert policy.wake_evidence == "evidence"
+    assert (bounds.LEASE_DEFAULT, bounds.LEASE_MIN, bounds.LEASE_MAX) == (7200, 60, 86400)
+    assert (bounds.TAKE_OVER_MARGIN, bounds.SKEW_SHARE, bounds.HOST_CAP_DEFAULT) == (300, 8, 8)
+    assert (bounds.WAKE_EXPIRY_DEFAULT, bounds.MISSED_LOOK_AFTER, bounds.ONE_SHOT_GRACE) == (7 * 86400, 600, 120)
+    assert bounds.KEEPER_BACKOFF == (60, 300, 900, 1800)
+    assert (bounds.REASON_MAX, bounds.TITLE_MAX, bounds.PAYLOAD_MAX) == (2000, 200, 8 * 1024 * 1024)
+    assert (bounds.STOP_DEADLINE, bounds.EVENT_DEADLINE, bounds.STORE_WAIT, bounds.FAULTS_IN_A_ROW) == (8, 2, 5, 3)
+    assert bounds.SILENT_AFTER == 1800
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("blocks_without_tools", 0, 1_000),
+        ("blocks_without_progress", 1, 1_000),
+        ("blocks_an_hour", 1, 1_000),
+        ("blocks_a_period", 1, 100_000),
+        ("wall_time", 0, 31 * 86_400),
+        ("tokens", 0, 10**12),
+        ("skew", 0, 3_600),
+        ("look_without_reservation", 300, 43_200),
+        ("unchanged_looks", 1, 100),
+    ],
+)
+def test_a_setting_is_taken_from_its_lowest_to_its_highest_value(name: str, low: int, high: int) -> None:
+    """Both ends are allowed, one beyond is refused with the range in the message."""
+    for value in (low, high):
+        assert getattr(policy_from({name: value}), name) == value
+    for value in (low - 1, high + 1):
+        with pytest.raises(SettingError, match=f"from {low} to {high}"):
+            policy_from({name: value})
