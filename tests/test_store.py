@@ -777,6 +777,23 @@ def test_every_commit_is_on_disk_and_the_log_is_used_only_where_it_is_safe(
     store.close()
 
 
+def test_the_log_does_not_grow_from_one_short_process_to_the_next(state_dir: str) -> None:
+    """Each opening reads the whole log, so a night of hooks may not lengthen it: past its bound a close removes it."""
+    log = f"{state_dir}/stopwarden.db-wal"
+    sizes = []
+    for number in range(40):
+        store = open_sqlite(state_dir)
+        store.put_snapshot(f"{number} " + "x" * 100_000)
+        store.close()
+        sizes.append(os.path.getsize(log) if os.path.exists(log) else 0)
+    longest = database.LOG_PAGES * (database.PAGE + 24)
+    assert max(sizes) < longest + 150_000
+    assert 2 <= sizes.count(0) <= 8, "put away now and then, not at every close"
+    store = open_sqlite(state_dir)
+    assert store._connection.execute("SELECT count(*) FROM snapshot").fetchall() == [(40,)]
+    store.close()
+
+
 @pytest.mark.case("A93")
 @pytest.mark.parametrize("journal_mode", ["wal", "delete"])
 def test_processes_that_append_at_once_keep_whole_lines(state_dir: str, journal_mode: str) -> None:

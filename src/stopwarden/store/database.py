@@ -8,8 +8,8 @@ transaction is a savepoint: whole or not at all by itself, durable with the oute
 
 Write-ahead logging is used only with a SQLite in which two processes can do so safely
 (`WAL_SINCE`), else the rollback journal. The log is not written back at every close, which would
-cost each hook two more disk flushes, but every `LOG_PAGES` pages (a stop over ten thousand items
-writes a hundred of them).
+cost each hook two more disk flushes, but once it is longer than `LOG_PAGES` pages; then it is removed
+too, because a process that opens the database alone reads the whole log first.
 
 A file that was replaced or removed under an open database is noticed before the next transaction:
 nothing is written where nobody would find it. The statements are in `sql/queries.sql`, the steps of
@@ -18,6 +18,7 @@ the schema in `sql/migrations`. May not live here: SQL of ours, and what is stor
 
 from __future__ import annotations
 
+import os
 import time
 
 import apsw
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 
 VERSION = 1  # the newest migration; a test holds it to the files
 WAL_SINCE = (3, 51, 3)  # SQLite before this could damage a log that two processes write (fixed 2026-03)
-LOG_PAGES = 1000
+LOG_PAGES = 250
+PAGE = 4096
 LONGEST_PAUSE = 0.016  # seconds between two attempts at a lock
 UNSURE = "All that was being stored is there, or nothing of it"
 
@@ -133,7 +135,18 @@ class Database:
     def close(self) -> None:
         if self._broken is None:
             self._broken = StoreUnwritableError("The store was closed", kept=failure.NOTHING)
-        self._connection.close()
+            if self._log_is_long():
+                self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        try:
+            self._connection.close()
+        except apsw.Error:  # the log could not be put away; all that was committed is on disk, in it
+            self._connection.close(force=True)
+
+    def _log_is_long(self) -> bool:
+        try:
+            return os.stat(f"{self.path}-wal").st_size > LOG_PAGES * PAGE
+        except OSError:
+            return False
 
     # transactions
 
