@@ -4,13 +4,12 @@ All are given the same 10,000 expressions, the same instants and the same zone, 
 run, so that whatever else the machine does falls on all alike. What counts are the ratios; exits 1
 if ours is slower than either. Both packages are for comparison only (the `dev` extra).
 
-    python bench/schedules.py
+    python -m bench, or this alone: python -m bench.schedules
 """
 
 from __future__ import annotations
 
 import os
-import pathlib
 import random
 import sys
 import time
@@ -18,11 +17,10 @@ from collections.abc import Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "src"))
-
 from croniter import croniter
 from cronsim import CronSim
 
+from bench.figure import Figure
 from stopwarden.clock import SystemZone
 from stopwarden.core.cron import next_fire, parse
 
@@ -76,7 +74,8 @@ def contestants() -> dict[str, Callable[[str, int], object]]:
     }
 
 
-def main() -> int:
+def measured() -> dict[str, float]:
+    """The CPU seconds that each contestant took for all expressions."""
     os.environ["TZ"] = ZONE
     time.tzset()
     texts, rng = expressions(EXPRESSIONS), random.Random(1)
@@ -89,6 +88,22 @@ def main() -> int:
             for text, now in asked[start : start + SLICE]:
                 answer(text, now)
             spent[name] += time.process_time() - begun
+    return spent
+
+
+def figures() -> list[Figure]:
+    """Our slowest dialect against each of the others."""
+    spent = measured()
+    slowest = max(seconds for name, seconds in spent.items() if name.startswith("ours"))
+    each = f"{slowest / EXPRESSIONS * 1e6:.0f} µs each"
+    return [
+        Figure(f"Next fire of {EXPRESSIONS:,} schedules", peer, slowest / spent[peer], 1.0, each)
+        for peer in ("cronsim", "croniter")
+    ]
+
+
+def main() -> int:
+    spent = measured()
     ours = spent["ours, recorded rule"]
     print(f"Read and next fire, {EXPRESSIONS:,} expressions, {ZONE}, CPU time")
     print(f"{'':22}{'µs each':>10}{'ratio':>10}")
