@@ -565,8 +565,22 @@ def test_a_plugged_in_laptop_may_still_sleep_unless_something_keeps_it_awake(per
     person.machine_has("sys/class/power_supply/BAT0/type", "Battery\n")
     person.machine_has("sys/class/power_supply/BAT0/status", "Full\n")
     assert about(person, "plugged in")["level"] == "note"
+    person.machine_has("run/systemd/inhibit/1.ref", "WHAT=idle:sleep\nMODE=delay\n")
+    person.machine_has("run/systemd/inhibit/2.ref", "WHAT=shutdown\nMODE=block\n")
+    assert about(person, "plugged in")["level"] == "note"
     person.machine_has("run/systemd/inhibit/1.ref", "WHAT=idle:sleep\nMODE=block\n")
     assert not [one for one in findings(person) if one["subject"] == "plugged in"]
+
+
+def test_a_battery_that_nothing_feeds_is_on_battery_whatever_it_says_of_itself(person: Person) -> None:
+    """Some report no state; then the mains decide. What keeps the machine awake need not be advised again."""
+    person.machine_has("sys/class/power_supply/BAT0/type", "Battery\n")
+    person.machine_has("sys/class/power_supply/BAT0/status", "Unknown\n")
+    person.machine_has("sys/class/power_supply/AC/type", "Mains\n")
+    person.machine_has("sys/class/power_supply/AC/online", "0\n")
+    person.machine_has("run/systemd/inhibit/1.ref", "WHAT=sleep\nMODE=block\n")
+    found = about(person, "on battery")
+    assert found["text"] == "sleep stops everything. Plug in."
 
 
 def test_a_list_with_nothing_open_is_a_warning_not_an_error(person: Person) -> None:
@@ -701,6 +715,7 @@ def test_an_agent_may_not_end_away(person: Person, words: tuple[str, ...]) -> No
     person.env["CLAUDE_CODE_SESSION_ID"] = "7e15aaaa"
     assert person.types(*words) == 2
     assert "Only the person may end away" in person.complained
+    assert "stopwarden on --agents-may-end yes" in person.complained
     assert (only_period(person), person.marked()) == (period, [period.id])
 
 

@@ -222,6 +222,23 @@ def test_a_bound_reached_is_stopped_with_work_owed(person: Person, night: AwayPe
     assert "Stopped at 22:55 with 3 items owed: 8 times in a row it was sent on and did nothing." in person.said
 
 
+def test_a_list_that_cannot_be_read_is_unknown_work_not_none(person: Person, night: AwayPeriod) -> None:
+    """A session closed in the night with its list gone may have left work: it needs the person."""
+    os.unlink(night.lists[0])
+    person.save(person.session(ended_at=person.now - 60, ended_why="logout", last_event="session-end"))
+    assert person.types("status", "--json") == 1
+    (session,) = json.loads(person.said)["sessions"]
+    assert (session["owed"], session["items"], session["state"]) == (None, None, "stopped")
+
+
+def test_a_finished_list_needs_nobody(person: Person, night: AwayPeriod) -> None:
+    """Nothing open and nothing parked: a closed session is simply closed."""
+    person.list("- [x] long ago\n" + "".join(f"- [x] {name}\n" for name in "abcdef"))
+    person.save(person.session(ended_at=person.now - 60, ended_why="logout", last_event="session-end"))
+    assert person.types("status") == 0
+    assert rows_of(person)[1][1:3] == ["ended", "6 of 6"]
+
+
 def test_what_needs_the_person_is_named_at_the_end(person: Person, night: AwayPeriod) -> None:
     """Several sessions, two of them in need: both names, one exit code."""
     person.save(person.session("1111aaaa", title="lexer"))
@@ -378,6 +395,8 @@ def test_an_end_of_long_ago_is_not_told_again(person: Person, night: AwayPeriod)
             at("2026-11-30 23:30"),
         ),
         ({"schedule": "*/30 * * * *", "kind": "recurring", "first_seen": NOW - 7 * 24 * HOUR}, None),
+        ({"schedule": "0 12 2 12 *"}, None),
+        ({"schedule": "30 23 * * *", "fires_at": NOW - 60}, None),
         ({"schedule": "0 0 31 2 *", "kind": "recurring", "first_seen": NOW}, None),
         ({"schedule": "@hourly", "kind": "recurring", "first_seen": NOW}, None),
     ],

@@ -124,6 +124,7 @@ def test_an_agent_cannot_give_itself_leave_even_with_leave(person: Person, leave
     person.env["CLAUDECODE"] = "1"
     assert person.types("on", "--agents-may-end", leave) == 2
     assert person.fact("agents_may_weaken", "all") == "yes"
+    assert "To let agents do it" not in person.complained
 
 
 def test_wrong_words_are_refused_with_what_would_be_right(person: Person) -> None:
