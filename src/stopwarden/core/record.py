@@ -19,14 +19,12 @@ else:
         return lambda decorated: decorated
 
 
-_missing: Any = object()
-
-
 @dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=True)
 class RecordType(type):
     """Turns the annotations of a class body into slots and a checked constructor."""
 
     fields: tuple[str, ...]
+    names: frozenset[str]
     defaults: Mapping[str, Any]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> RecordType:
@@ -39,6 +37,7 @@ class RecordType(type):
         defaults.update((field, body.pop(field)) for field in own if field in body)
         made = super().__new__(mcs, name, bases, {**body, "__slots__": own})
         made.fields = fields + own
+        made.names = frozenset(made.fields)
         made.defaults = defaults
         return made
 
@@ -49,17 +48,12 @@ class Record(metaclass=RecordType):
     if not TYPE_CHECKING:
 
         def __init__(self, **given: Any) -> None:
-            assign = object.__setattr__
-            defaults = type(self).defaults
-            for field in type(self).fields:
-                value = given.pop(field, _missing)
-                if value is _missing:
-                    if field not in defaults:
-                        raise TypeError(f"{type(self).__name__} needs {field}")
-                    value = defaults[field]
+            kind, assign = type(self), object.__setattr__
+            values = {**kind.defaults, **given}
+            if values.keys() != kind.names:
+                raise TypeError(_misfit(kind, values))
+            for field, value in values.items():
                 assign(self, field, value)
-            if given:
-                raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(given))}")
 
         def __setattr__(self, field: str, value: Any) -> None:
             raise AttributeError(f"{type(self).__name__} is immutable: use replace({field}=…)")
@@ -75,8 +69,8 @@ class Record(metaclass=RecordType):
         Eight times as quick as one by one: the hook may meet a list of ten thousand items. Raises
         TypeError for an unknown or missing field, ValueError for a column of another length.
         """
-        if unknown := columns.keys() - set(cls.fields):
-            raise TypeError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}")
+        if columns.keys() - cls.names:
+            raise TypeError(_misfit(cls, columns))
         made = list(map(object.__new__, [cls] * count))
         for field in cls.fields:
             column = columns.get(field)
@@ -107,6 +101,13 @@ class Record(metaclass=RecordType):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.as_dict()))
+
+
+def _misfit(kind: type[Record], given: Mapping[str, Any]) -> str:
+    """What is wrong with fields given for a record."""
+    if unknown := given.keys() - kind.names:
+        return f"{kind.__name__} has no field {', '.join(sorted(unknown))}"
+    return f"{kind.__name__} needs {', '.join(sorted(kind.names - given.keys()))}"
 
 
 def _rebuild(kind: type[Record], fields: dict[str, Any]) -> Record:
