@@ -1,9 +1,9 @@
 """The hook as `install` writes it, whole processes, against a bare interpreter of the same kind.
 
-Each round starts every program once, and right before each the bare interpreter, so that whatever
-else the machine does meets both alike. Before a judged stop the list has been edited and a few tools were used,
-as in a real night; before the other programs nothing is prepared. What is measured is the process
-from its start to its end, its payload on standard input; what the disk costs is part of it.
+Each round starts every program once, and right before or after it the bare interpreter, so that
+whatever else the machine does meets both alike. Before a judged stop the list has been edited and
+a few tools were used, as in a real night. What is measured is the process from its start to its
+end, its payload on standard input; what the disk costs is part of it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PEER = "python -I -S -c pass"
 UNBOUND = Policy(blocks_without_tools=0, blocks_without_progress=1_000, blocks_an_hour=1_000, blocks_a_period=100_000)
 TOOLS_BEFORE_A_STOP = 5
+WARMING_UP = 2  # rounds that do not count
 
 
 @dataclass(frozen=True)
@@ -139,14 +140,15 @@ def figures(rounds: int = 40) -> list[Figure]:
         programs = _programs(root)
         bare = (launcher.interpreter(), "-I", "-S", "-c", "pass")
         times: dict[str, tuple[list[float], list[float]]] = {program.name: ([], []) for program in programs}
-        for number in range(rounds + 2):
+        for number in range(rounds + WARMING_UP):
             for program in programs:
                 program.prepare()
-                peer = _seconds(bare, b"", program.env)
-                ours = _seconds(program.command, program.payload, program.env, program.holds)
-                if number >= 2:  # the first rounds warm the caches
-                    times[program.name][0].append(ours)
-                    times[program.name][1].append(peer)
+                pair = [(program.command, program.payload, program.holds), (bare, b"", b"")]
+                order = (0, 1) if number % 2 else (1, 0)  # whoever comes second finds warmer caches
+                for one in order:
+                    seconds = _seconds(*pair[one], program.env)
+                    if number >= WARMING_UP:
+                        times[program.name][one].append(seconds)
     return [
         Figure(
             program.name,
@@ -189,7 +191,7 @@ def _programs(root: str) -> list[_Program]:
     ]
 
 
-def _seconds(command: tuple[str, ...], payload: bytes, env: dict[str, str], holds: bytes = b"") -> float:
+def _seconds(command: tuple[str, ...], payload: bytes, holds: bytes, env: dict[str, str]) -> float:
     """How long one process takes, from its start until it has ended."""
     began = time.perf_counter()
     done = subprocess.run(command, input=payload, capture_output=True, env=env)
