@@ -255,7 +255,12 @@ def test_the_limits_of_the_quick_path_are_those_of_the_core(monkeypatch: pytest.
     from stopwarden.store import place
 
     assert run.PAYLOAD_MAX == bounds.PAYLOAD_MAX
-    for name, value in (("XDG_STATE_HOME", "/x/y/"), ("XDG_STATE_HOME", "relative"), ("HOME", "relative"), ("HOME", "")):
+    for name, value in (
+        ("XDG_STATE_HOME", "/x/y/"),
+        ("XDG_STATE_HOME", "relative"),
+        ("HOME", "relative"),
+        ("HOME", ""),
+    ):
         monkeypatch.setenv(name, value)
         monkeypatch.setattr(run.posix, "environ", {key.encode(): text.encode() for key, text in os.environ.items()})
         assert run.state_dir() == place.state_dir(os.environ)

@@ -234,7 +234,7 @@ def read(text: str) -> Reading:
         if states[index] in ("open", "doing", "waiting") and (found := _waiting(" ".join([titles[index], *more]))):
             titles[index] = found[0][: len(titles[index])] or titles[index]
             states[index], notes[index] = "waiting", (found[1], found[2], notes[index][2] if index in notes else "")
-    if any(parent >= 0 for parent in parents):
+    if max(parents, default=-1) >= 0:
         _pass_states(parents, states, notes)
     waits, whys, ids = _columns(notes, states)
     return Reading(
