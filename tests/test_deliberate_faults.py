@@ -65,7 +65,7 @@ FAULTS = (
     Fault("a resumed session stays stopped", "core/session.py", "if state.bound and not by_stop:", "if False:", (BOUNDS,)),
     Fault("an item is never handed back", "core/away.py", "looks >= policy.unchanged_looks and owes.owed", "False", (TABLE,)),
     Fault("another's hold is offered", "core/owed.py", "if item.id not in held)", ")", (TABLE,)),
-    Fault("control characters reach the model", "core/reason.py", 'char if char.isprintable() else " " for char in text', "char for char in text", (STOPS,)),
+    Fault("control characters reach the model", "core/reason.py", 'char if char.isprintable() else " " for char in text', "char for char in text", (TABLE,)),
     Fault("the deadline is exclusive", "core/wakes.py", "if expected.latest <= terms.deadline:", "if expected.latest < terms.deadline:", ("test_wakes.py",)),
     Fault("jitter is forgotten", "core/wakes.py", "earliest, latest = fire, fire + worst", "earliest, latest = fire, fire", ("test_wakes.py",)),
     Fault("a wake never ages", "core/wakes.py", "if latest > ends else", "if False else", ("test_wakes.py",)),
