@@ -923,3 +923,11 @@ def test_help_shows_an_example_and_the_exit_codes(
     shown = capsys.readouterr().out
     assert example in shown
     assert "exit codes: 0" in shown
+
+
+def test_until_done_without_a_list_is_a_warning(tmp_path: pathlib.Path) -> None:
+    """A session whose own list is still empty has nothing to do and may stop at once: said before the person leaves."""
+    person = Person(tmp_path)
+    assert person.types("away", "for", "8h", "--until-done") == 0
+    assert "--until-done" in person.said
+    assert "may stop at once" in person.said

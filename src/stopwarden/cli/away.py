@@ -273,6 +273,9 @@ def _check_lists(plan: _Plan, context: Context) -> list[Finding]:
         name = os.path.basename(path)
         text = f"was named before and is not any more. To keep it: --list {name}"
         found.append(go.Finding(level="warn", subject=name, text=text))
+    if plan.period.until_done and not plan.lists:
+        text = "is without a list: a session with nothing on its own list may stop at once. Name one: --list FILE"
+        found.append(go.Finding(level="warn", subject="--until-done", text=text))
     if not plan.lists and not gone:
         for name in LIKELY_LISTS:
             path = os.path.join(context.cwd, name)

@@ -93,7 +93,7 @@ def _wake_input(given: object) -> Fact:
 def _stop_failure(told: Fact, payload: Fact) -> None:
     _keep_text(told, "error", payload.get("error"), 60)
     shown = payload.get("last_assistant_message")
-    if isinstance(shown, str) and "reset" in shown.lower():
+    if isinstance(shown, str) and "limit" in shown.lower() and "reset" in shown.lower():
         told["resets"] = shown[shown.lower().index("reset") :][:120]  # the rendered limit, no message text
 
 
