@@ -363,3 +363,12 @@ def test_a_setting_is_taken_from_its_lowest_to_its_highest_value(name: str, low:
     for value in (low - 1, high + 1):
         with pytest.raises(SettingError, match=f"from {low} to {high}"):
             policy_from({name: value})
+
+
+def test_a_stop_that_a_bound_allows_tells_nothing_so_the_change_is_still_news() -> None:
+    """What changed at the stop past the bound was never told: with a wake at hand the next stop is blocked for it."""
+    night = Night(*items("A"))
+    for _ in range(8):
+        night.stop()
+    assert night.owes(*items("A", "B")).stop().kind == "bound_reached"
+    assert night.prompt("wake").stop(SOON).rule == "away.owed_changed"

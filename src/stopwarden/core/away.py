@@ -62,6 +62,7 @@ def check(stop: Stop, state: SessionState, world: World, policy: Policy, period:
     state = state.replace(unchanged_looks=looks)
     back = (Happening(kind="item_handed_back", item=handed_back.id, text=handed_back.title),) if handed_back else ()
     if look.chosen is not None and not owes.anything_owed:
+        state = state.replace(fingerprint=owes.fingerprint)  # the empty set is a value: {A}, {}, {A} is a change
         return _allow("waiting", "away.waiting_nothing_owed", stop, state, world, owes, look, back)
     if look.chosen is not None and not changed:
         return _allow("waiting", "away.waiting_unchanged", stop, state, world, owes, look, back)
@@ -185,18 +186,16 @@ def _allow(
     look: _Look,
     happenings: tuple[Happening, ...] = (),
 ) -> Verdict:
-    waits = kind == "waiting" and look.chosen is not None
+    waits_for = look.chosen if kind == "waiting" else None
     after = state.replace(
-        fingerprint=owes.fingerprint,
         blocks=0,
         blocks_without_tools=0,
         tool_used=False,
         bound=state.bound if kind == "bound_reached" else "",
-        next_look=look.chosen.nominal if waits and look.chosen else None,
-        next_look_latest=look.chosen.latest if waits and look.chosen else None,
+        next_look=waits_for.nominal if waits_for else None,
+        next_look_latest=waits_for.latest if waits_for else None,
         wake_started=False,
         reached=owes.reached,
-        compacted=state.compacted,
     )
     if state.bound and kind != "bound_reached":
         happenings = (*happenings, Happening(kind="resumed", text=state.bound))
@@ -208,7 +207,7 @@ def _allow(
         owed=tuple([item.id for item in owes.owed]),
         fingerprint=owes.fingerprint,
         counters=Counters(period_blocks=after.period_blocks, blocks_this_hour=len(after.recent_blocks)),
-        wake=look.chosen if waits else None,
+        wake=waits_for,
         rejected=look.rejected,
         deadline=look.deadline,
         zone=world.zone.name,
