@@ -415,3 +415,31 @@ def test_spooled_tool_events_are_signs_of_life(night: HookNight) -> None:
     night.send("stop")
     assert "resumed" in night.lines()
     assert night.store().state(SESSION).blocks_without_tools == 1
+
+
+def test_a_tools_fact_that_comes_late_undoes_nothing(night: HookNight) -> None:
+    """Tool events come in the background: one from before an error, a dialog or a block is no sign that it is over."""
+    night.away()
+    tool = night.payload("PostToolUse", tool_name="Bash", tool_input={}, tool_response={})
+    for _ in range(8):
+        night.send("stop")
+    blocked_at = night.now - 10
+    night.send("stop-failure", night.payload("StopFailure", error="overloaded"))
+    night.now = blocked_at - 2
+    night.send("post-tool", tool)
+    night.now = blocked_at + 30
+    night.send("notification", night.payload("Notification", notification_type="permission_prompt"))
+    store = night.store()
+    row = store.session(SESSION)
+    assert row is not None
+    assert (row.error, row.waits_on_person) == ("overloaded", "permission")
+    assert not store.state(SESSION).tool_used
+    night.send("post-tool", tool)
+    night.now += 30
+    night.send("post-tool", tool)
+    night.send("pre-compact", night.payload("PreCompact"))
+    row = night.store().session(SESSION)
+    assert row is not None
+    assert (row.error, row.waits_on_person) == ("", "")
+    assert "api_resumed" in night.lines()
+    assert night.store().state(SESSION).tool_used

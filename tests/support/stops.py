@@ -59,7 +59,7 @@ class Night:
     def tool(self) -> Night:
         """A tool is used."""
         self.state, happened = heard(self.state, self.now)
-        self.state = tool_used(self.state)
+        self.state = tool_used(self.state, self.now)
         self.lines += [line.kind for line in happened]
         return self
 

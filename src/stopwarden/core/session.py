@@ -24,15 +24,20 @@ def heard(state: SessionState, now: Instant, *, by_stop: bool = False) -> tuple[
             state = state.replace(next_look=None, next_look_latest=None)
         elif state.next_look is not None and now >= state.next_look and not by_stop:
             state = state.replace(next_look=None, next_look_latest=None)
-    if state.bound and not by_stop:
+    if state.bound and not by_stop and not _before_last_block(state, now):
         happenings.append(Happening(kind="resumed", text=state.bound))
         state = state.replace(bound="")
     return state, tuple(happenings)
 
 
-def tool_used(state: SessionState) -> SessionState:
-    """A tool ran since the last block: the host's count of blocks begins anew."""
-    return state if state.tool_used else state.replace(tool_used=True)
+def tool_used(state: SessionState, at: Instant) -> SessionState:
+    """A tool ran; if that was since the last block, the host's count of blocks begins anew."""
+    return state if state.tool_used or _before_last_block(state, at) else state.replace(tool_used=True)
+
+
+def _before_last_block(state: SessionState, at: Instant) -> bool:
+    """Whether something that is heard of only now happened before the last block."""
+    return bool(state.recent_blocks) and at < state.recent_blocks[-1]
 
 
 def prompted(state: SessionState, by: str) -> SessionState:

@@ -66,14 +66,15 @@ class Noted:
         """Takes one fact. Facts of a subagent only show that the session lives."""
         at = int(told["t"])
         event: str = told["e"]
-        self._who(told, at, event)
+        late = event == "post-tool" and at <= self.row.last_event_at + LATE_TOOL
+        self._who(told, at, event, late)
         self.state, happenings = life.heard(self.state, at, by_stop=event == "stop")
         self.lines_for(at, happenings)
         if told.get("agent") and event != "session-start":
             return
-        if event != "notification":
+        if event != "notification" and not late:
             self.row = self.row.replace(idle_since=None, waits_on_person="", waits_since=None)
-        if self.row.error and event in ("stop", "post-tool"):
+        if self.row.error and event in ("stop", "post-tool") and not late:
             self.line(at, "api_resumed", self.row.error)
             self.row = self.row.replace(error="", error_at=None, error_resets_at=None, errors_in_a_row=0)
         takes = _TAKES.get(event)
@@ -93,7 +94,7 @@ class Noted:
             self._store.save_state(self.state, expected_revision=revision)
             self.state = self._loaded_state = self.state.replace(revision=revision + 1)
 
-    def _who(self, told: Fact, at: Instant, event: str) -> None:
+    def _who(self, told: Fact, at: Instant, event: str, late: bool) -> None:
         row = self.row
         if (not row.root or event == "session-start") and isinstance(told.get("cwd"), str):
             root = checkout.find_root(told["cwd"])
@@ -101,7 +102,6 @@ class Noted:
                 self.line(at, "relocated", root)
             row = row.replace(root=root, copy=checkout.copy_key(root, self._state_dir))
         ended = row.ended_at is not None and at <= row.ended_at  # a fact that came late is no sign of life
-        late = event == "post-tool" and at <= row.last_event_at + LATE_TOOL
         self.row = row.replace(
             entrypoint=str(told.get("ep") or row.entrypoint)[:40],
             host_version=str(told.get("host") or row.host_version)[:100],
@@ -132,7 +132,7 @@ class Noted:
             self.row = self.row.replace(chain_started_at=at)
 
     def _post_tool(self, told: Fact, at: Instant) -> None:
-        self.state = life.tool_used(self.state)
+        self.state = life.tool_used(self.state, at)
         tool, given, answered = told.get("tool"), told.get("in"), told.get("out")
         given = given if isinstance(given, dict) else {}
         answered = answered if isinstance(answered, dict) else {}
