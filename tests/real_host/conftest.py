@@ -48,11 +48,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         _copy_installed(needed, site)
     python = venv / "bin" / "python"
     wheel = str(next(place.glob("*.whl")))
-    uv = _uv()
-    if uv:
-        _run(*uv, "pip", "install", "-q", "--offline", "--no-deps", "--python", str(python), wheel)
-    else:
-        _run(sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-index", "--no-deps", wheel)
+    _run(sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-index", "--no-deps", wheel)
     return venv / "bin" / "stopwarden"
 
 
@@ -74,22 +70,11 @@ def furnish(program: Path) -> Iterator[Furnish]:
         host.__exit__()
 
 
-def _uv() -> tuple[str, ...]:
-    if shutil.which("uv"):
-        return ("uv",)
-    found = subprocess.run([sys.executable, "-m", "uv", "--version"], capture_output=True)
-    return (sys.executable, "-m", "uv") if found.returncode == 0 else ()
-
-
 def _build(source: Path, target: Path) -> None:
-    uv = _uv()
-    if uv:
-        _run(*uv, "build", "-q", "--wheel", "--offline", "--out-dir", str(target), str(source))
-    else:
-        _run(
-            *(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"),
-            *("--no-index", "-w", str(target), str(source)),
-        )
+    _run(
+        *(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"),
+        *("--no-index", "-w", str(target), str(source)),
+    )
 
 
 def _copy_installed(name: str, site: Path) -> None:
@@ -103,6 +88,8 @@ def _copy_installed(name: str, site: Path) -> None:
 
 
 def _run(*words: str) -> None:
-    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "HOME": str(Path.home())})
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the build backend looks for its program there
+    environment = {**os.environ, "HOME": str(Path.home()), "PATH": path}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
