@@ -76,7 +76,7 @@ FAULTS = (
     Fault("revisions are not compared", "store/sql/queries.sql", "WHERE :expected_revision = coalesce((SELECT revision FROM session_state WHERE id = :id), 0)", "WHERE 1", ("test_store.py",)),
     Fault("a period ends twice", "store/sql/queries.sql", "WHERE id = :id AND ended_at IS NULL", "WHERE id = :id", ("test_store.py",)),
     Fault("a nonce is stored twice", "store/sql/queries.sql", "session = :session AND nonce = :nonce AND nonce <> ''", "0 AND nonce = :nonce AND session = :session", ("test_store.py",)),
-    Fault("the marker goes first", "store/marker.py", "        write(state_dir, told.values(), {period.id: policy_json})\n", "", ("test_marker.py",)),
+    Fault("the marker goes first", "store/marker.py", "            write(state_dir, told.values(), {period.id: policy_json})\n", "", ("test_marker.py",)),
     Fault("a fault blocks for ever", "hook/fault.py", "in_a_row(state_dir, session) >= FAULTS_IN_A_ROW", "False", ("test_our_own_faults.py",)),
     Fault("a fault is let pass", "hook/fault.py", "    return Fault(\n        True,", "    return Fault(\n        False,", ("test_our_own_faults.py",)),
     Fault("an uncounted fault blocks", "hook/fault.py", "if not count(state_dir, session, now, what):", "count(state_dir, session, now, what)\n    if False:", ("test_our_own_faults.py",)),

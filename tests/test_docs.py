@@ -5,6 +5,8 @@ from __future__ import annotations
 import pathlib
 import re
 
+import pytest
+
 from tests import cases_page
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -34,6 +36,18 @@ def test_every_command_is_in_the_guide_with_its_help() -> None:
     for command in COMMANDS:
         assert f"stopwarden {command}" in guide, command
         assert main([command, "--help"]) == 0
+
+
+def test_every_command_speaks_json_and_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--json` everywhere, and a line that can be typed as it stands."""
+    from stopwarden.cli.main import COMMANDS, main
+
+    for command in COMMANDS:
+        main([command, "--help"])
+        shown = capsys.readouterr().out
+        assert "--json" in shown, command
+        assert "example" in shown, command
+        assert f"stopwarden {command}" in shown, command
 
 
 def test_no_file_names_a_registry_or_a_place_of_one_machine() -> None:

@@ -81,10 +81,19 @@ def test_a_judged_stop_ends_the_row_of_faults_and_records_it(night: HookNight) -
 def test_a_fault_that_cannot_be_counted_never_blocks(night: HookNight) -> None:
     """An uncounted block would be a loop: where even the count fails the stop is allowed, and said."""
     wedge(night)
+    os.unlink(f"{night.state_dir}/faults")
     os.mkdir(f"{night.state_dir}/faults")
     answer = night.send("stop")
     assert "decision" not in answer
     assert "could not even count" in answer["systemMessage"]
+
+
+def test_a_disk_that_fills_up_in_the_night_still_has_room_for_the_count(night: HookNight) -> None:
+    """The file of faults is begun when the person leaves: appending to its first block needs no new room."""
+    faults = pathlib.Path(f"{night.state_dir}/faults")
+    assert 0 < faults.stat().st_size < 1024
+    assert faults.stat().st_mode & 0o777 == 0o600
+    assert fault.in_a_row(night.state_dir, SESSION) == 0
 
 
 def test_with_nobody_away_a_fault_allows_and_says_so(tmp_path: pathlib.Path) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from stopwarden.store.port import Store
 
 NAME = "away.json"
+FAULTS = "faults"
 FORMAT = 1
 LARGEST = 1024 * 1024  # bytes; a marker of fifty periods has 20,000
 
@@ -105,6 +106,22 @@ def arm(store: Store, state_dir: str, period: AwayPeriod, policy_json: str) -> N
             if before is not UNREADABLE:
                 _put_back(state_dir, before or ())
             raise
+    _reserve_faults(state_dir)
+
+
+def _reserve_faults(state_dir: str) -> None:
+    """Begins the file in which our own faults are counted, so that a disk that fills up in the night has room in it."""
+    try:
+        file = place.open_private(f"{state_dir}/{FAULTS}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    except (OSError, StopwardenError):
+        return  # counting will say so when it matters
+    try:
+        if os.fstat(file).st_size == 0:
+            os.write(file, b"# Stopwarden's own faults while somebody was away: seconds, session, what\n")
+    except OSError:
+        pass
+    finally:
+        os.close(file)
 
 
 def disarm(store: Store, state_dir: str, period_id: str, at: Instant, why: str) -> bool:
