@@ -62,7 +62,7 @@ FAULTS = (
     Fault("a stale verdict is committed", "core/judge.py", "verdict.after.revision != session.revision", "False", (TABLE,)),
     Fault("a machine's prompt ends a cancel", "core/session.py", 'if by == "person":', "if True:", (TABLE,)),
     Fault("a look is missed at once", "core/session.py", "state.next_look_latest + MISSED_LOOK_AFTER", "state.next_look_latest", (BOUNDS,)),
-    Fault("a resumed session stays stopped", "core/session.py", "if state.bound and not by_stop:", "if False:", (BOUNDS,)),
+    Fault("a resumed session stays stopped", "core/session.py", "if state.bound and not by_stop and not _before_last_block(state, now):", "if False:", (BOUNDS,)),
     Fault("an item is never handed back", "core/away.py", "looks >= policy.unchanged_looks and owes.owed", "False", (TABLE,)),
     Fault("another's hold is offered", "core/owed.py", "if item.id not in held)", ")", (TABLE,)),
     Fault("control characters reach the model", "core/reason.py", 'char if char.isprintable() else " " for char in text', "char for char in text", (TABLE,)),
@@ -91,6 +91,9 @@ FAULTS = (
 def test_there_are_faults_enough_and_each_is_told_apart() -> None:
     """At least twenty-five rules, each with a sentence of its own."""
     assert len({fault.what for fault in FAULTS}) == len(FAULTS) >= 25
+    for fault in FAULTS:
+        text = (ROOT / "src" / "stopwarden" / fault.file).read_text(encoding="utf-8")
+        assert text.count(fault.old) == 1, f"{fault.file} has {text.count(fault.old)} places that read {fault.old!r}"
 
 
 @pytest.mark.slow
