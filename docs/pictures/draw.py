@@ -40,7 +40,7 @@ HEADS = ("DO FIRST", "LOOK AT", "DONE", "NOT DONE", "TIME", "REFUSED", "COST")
 
 def draw(name: str, title: str, lines: list[str]) -> None:
     """One picture of these lines."""
-    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
+    console = Console(record=True, width=112, file=io.StringIO(), force_terminal=True)
     for line in lines:
         text = Text(line)
         for word, style in COLOURS.items():
