@@ -372,3 +372,61 @@ def test_a_stop_that_a_bound_allows_tells_nothing_so_the_change_is_still_news() 
         night.stop()
     assert night.owes(*items("A", "B")).stop().kind == "bound_reached"
     assert night.prompt("wake").stop(SOON).rule == "away.owed_changed"
+
+
+def test_a_wait_after_a_bound_ends_it_and_is_recorded_as_resumed() -> None:
+    """Stopped by a bound, then waiting with a wake: the bound is over, said once."""
+    night = Night(*items("A"))
+    for _ in range(8):
+        night.stop()
+    assert night.stop(SOON).kind == "waiting"
+    assert night.state.bound == ""
+    assert night.lines.count("resumed") == 1
+
+
+def test_a_tool_counts_for_one_block_only() -> None:
+    """Tool use before a wait or a block is spent with it."""
+    night = Night(*items("A"))
+    assert night.tool().stop().counters.blocks_without_tools == 1
+    assert not night.state.tool_used
+    assert night.stop().counters.blocks_without_tools == 2
+    assert night.tool().stop(SOON).kind == "waiting"
+    assert not night.state.tool_used
+
+
+def test_a_block_takes_the_next_look_away() -> None:
+    """A session that was waiting and is blocked again is at work: it has no look until it waits again."""
+    night = Night(*items("A"))
+    night.stop(SOON)
+    night.stop(SOON)
+    assert night.state.next_look is not None
+    night.owes(*items("A", "B")).stop(SOON)
+    assert (night.state.next_look, night.state.next_look_latest) == (None, None)
+
+
+def test_the_other_events_of_a_session() -> None:
+    """A tool in the second of a block comes after it; compaction and a cancel are remembered."""
+    from stopwarden.core.events import SessionState
+    from stopwarden.core.session import cancelled, compacted, tool_used
+
+    blocked = SessionState(id="s", recent_blocks=(50, 100))
+    assert tool_used(blocked, 100).tool_used
+    assert not tool_used(blocked, 99).tool_used
+    assert tool_used(SessionState(id="s"), 1).tool_used
+    assert compacted(blocked).compacted
+    assert cancelled(blocked).cancelled
+
+
+def test_what_is_only_observed_is_not_in_the_record_as_done_by_us() -> None:
+    """Observing writes no line of progress, bounds or parked items."""
+    night = Night(*items("A", B="done"), mode="observe")
+    night.stop()
+    assert night.lines == []
+
+
+def test_a_scheduler_with_limits_is_not_said_to_be_off() -> None:
+    """Only where nothing at all can fire does the reason say that no wake counts."""
+    from stopwarden.core.events import Scheduler
+
+    limited = Scheduler(works="non_recurring", why="it leaves with a recurring wake")
+    assert "No wake counts here" not in Night(*items("A"), scheduler=limited).stop().reason
