@@ -14,7 +14,7 @@ from stopwarden.cli.settings import policy_of as policy_from_words
 from stopwarden.core.bounds import DAY, HOUR, policy_from
 from stopwarden.core.errors import StopwardenError
 from stopwarden.core.events import AwayPeriod
-from stopwarden.hook.at_stop import policy_of
+from stopwarden.hook.terms import policy_of
 from stopwarden.store import marker
 from stopwarden.store.port import RecordLine
 from stopwarden.work import checkout, gather

@@ -8,21 +8,9 @@ import pathlib
 import pytest
 
 from tests.support.night import HookNight
+from tests.support.payloads import EVENTS, RECORDED
 
-PAYLOADS = sorted((pathlib.Path(__file__).parent / "payloads" / "claude-code").glob("*-*.json"))
-EVENTS = {
-    "Stop": "stop",
-    "SubagentStop": "subagent-stop",
-    "StopFailure": "stop-failure",
-    "SessionStart": "session-start",
-    "SessionEnd": "session-end",
-    "UserPromptSubmit": "prompt",
-    "PreToolUse": "pre-tool",
-    "PermissionRequest": "permission",
-    "PostToolUse": "post-tool",
-    "Notification": "notification",
-    "PreCompact": "pre-compact",
-}
+PAYLOADS = sorted(RECORDED.glob("*-*.json"))
 RECORDED_AT = 1_796_057_500.0  # the day the payloads were recorded
 
 

@@ -35,7 +35,7 @@ ARMED = {
 }
 OURS = {
     "core": "away bounds cron errors events judge leases owed periods reason record session wakes",
-    "hook": "at_event at_stop fault local machine note spool words",
+    "hook": "at_event at_stop fault local machine note spool terms words",
     "hosts": "claude_code",
     "store": "database failure journal migrate mounts place port rows sqlite",
     "work": "checkout checklist files gather host_todos identity titles",

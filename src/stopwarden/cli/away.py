@@ -23,7 +23,7 @@ from stopwarden.core.errors import RefusedError, UsageError
 from stopwarden.core.events import AwayPeriod
 from stopwarden.core.periods import covers
 from stopwarden.core.record import Record
-from stopwarden.hook.at_stop import mode_of
+from stopwarden.hook.terms import mode_of
 from stopwarden.hosts import claude_code, installation
 from stopwarden.report.moments import length, moment
 from stopwarden.report.reading import padded, plain, short_ids, width

@@ -16,7 +16,7 @@ from stopwarden.core.errors import ScheduleError, StoreCorruptError
 from stopwarden.core.owed import assess
 from stopwarden.core.periods import covering
 from stopwarden.core.record import Record
-from stopwarden.hook import at_stop, machine, spool
+from stopwarden.hook import machine, spool, terms
 from stopwarden.hook.note import take_all
 from stopwarden.hosts import claude_code
 from stopwarden.report.reading import short_ids
@@ -107,7 +107,7 @@ def _known(
 ) -> tuple[Known, Tally | None]:
     period = period_of(row, periods, now)
     keeper = store.keeper(row.id)
-    kept = keeper is not None and period is not None and at_stop.policy_of(store, period).keeper
+    kept = keeper is not None and period is not None and terms.policy_of(store, period).keeper
     state = store.state(row.id)
     work = _work(store, row, state, period)
     known = Known(
@@ -115,7 +115,7 @@ def _known(
         state=state,
         period=period,
         verdict=store.verdict(row.last_verdict) if row.last_verdict else None,
-        mode=at_stop.mode_of(store, row.id),
+        mode=terms.mode_of(store, row.id),
         owes=work.owes,
         wake_at=next_wake(store.wakes(row.id), now, zone),
         kept=kept and keeper is not None and machine.is_alive(keeper.pid, keeper.started),

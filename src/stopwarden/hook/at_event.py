@@ -11,6 +11,7 @@ from stopwarden import wire
 from stopwarden.core import leases, wakes
 from stopwarden.core.errors import StopwardenError
 from stopwarden.hook import words
+from stopwarden.hook.terms import mode_of, policy_of
 from stopwarden.hosts import claude_code
 from stopwarden.hosts.claude_code_facts import digest
 from stopwarden.store.port import Parked
@@ -32,8 +33,6 @@ TEXT_MAX = 500
 
 def briefed(event: Event, store: Store, noted: Noted) -> str:
     """Context for a prompt or a session's start: the briefing once a period, and answers to questions."""
-    from stopwarden.hook.at_stop import mode_of, policy_of
-
     period = noted.period(event.now)
     if period is None or event.told.get("agent"):
         return _answers_only(event, store)
@@ -67,8 +66,6 @@ def _answers_only(event: Event, store: Store) -> str:
 
 def refused(event: Event, store: Store, noted: Noted) -> str:
     """Refuses a question, a plan or a permission prompt while away, and parks it."""
-    from stopwarden.hook.at_stop import mode_of
-
     period = noted.period(event.now)
     if period is None or mode_of(store, event.session) == "off":
         return ""

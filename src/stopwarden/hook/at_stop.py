@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from stopwarden import wire
 from stopwarden.core import leases
-from stopwarden.core.bounds import HOUR, Policy, policy_from
+from stopwarden.core.bounds import HOUR
 from stopwarden.core.events import World
 from stopwarden.core.judge import commit, judge
 from stopwarden.hook import at_event, machine
+from stopwarden.hook.terms import mode_of, policy_of
 from stopwarden.hosts import claude_code
 from stopwarden.hosts.claude_code_facts import digest
 from stopwarden.store import journal
@@ -18,7 +18,8 @@ from stopwarden.work import gather
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stopwarden.core.events import AwayPeriod, Instant, Mode, Stop, Verdict
+    from stopwarden.core.bounds import Policy
+    from stopwarden.core.events import AwayPeriod, Instant, Stop, Verdict
     from stopwarden.hook.local import Event
     from stopwarden.hook.note import Noted
     from stopwarden.store.port import Store
@@ -68,18 +69,6 @@ def judged(event: Event, store: Store, noted: Noted) -> str:
         noted.row = noted.row.replace(asked_safety_wake=period.id)
     _store(event, store, noted, period, stop, world, policy, verdict)
     return claude_code.stop_answer(verdict.replace(notice=_notice(verdict, stop, store, event)))
-
-
-def policy_of(store: Store, period: AwayPeriod) -> Policy:
-    """The terms of an away period, as checked when the person left."""
-    text = store.period_policy(period.id)
-    return policy_from(wire.loads(text)) if text else Policy()
-
-
-def mode_of(store: Store, session: str) -> Mode:
-    """on, off or observe: the session's own switch, else the one for all."""
-    said = store.fact("mode", session) or store.fact("mode", "all")
-    return "off" if said == "off" else "observe" if said == "observe" else "on"
 
 
 def kept_look(store: Store, session: str, copy: str, now: Instant, policy: Policy) -> Instant | None:

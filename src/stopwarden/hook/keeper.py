@@ -24,7 +24,7 @@ from stopwarden.core.errors import StopwardenError
 from stopwarden.core.periods import covering
 from stopwarden.core.reason import quoted
 from stopwarden.core.record import Record
-from stopwarden.hook import at_stop, machine
+from stopwarden.hook import machine, terms
 from stopwarden.hosts import claude_code
 from stopwarden.hosts.claude_code_facts import KEPT_LOOK
 from stopwarden.store.port import KeeperRow, RecordLine
@@ -120,7 +120,7 @@ def _register(session: str, state_dir: str, zone: Zone, now: Instant) -> int | N
                 if row is None:
                     return None
                 period = _period(store, row, now)
-                if period is None or not at_stop.policy_of(store, period).keeper:
+                if period is None or not terms.policy_of(store, period).keeper:
                     return 0
                 if claude_code.is_script(row.entrypoint):
                     return 0  # `claude -p` waits for us before it ends, and a wake would count to its cap
@@ -173,7 +173,7 @@ def _waits_for(store: Store, session: str, generation: int, now: Instant) -> Due
     if keeper is None or keeper.generation != generation or row is None or row.ended_at is not None:
         return None
     period = _period(store, row, now)
-    if period is None or not at_stop.policy_of(store, period).keeper or at_stop.mode_of(store, session) != "on":
+    if period is None or not terms.policy_of(store, period).keeper or terms.mode_of(store, session) != "on":
         return None
     last = store.verdict(row.last_verdict) if row.last_verdict else None
     return due(row, store.state(session), last is not None and last.kind == "block", keeper.woke_at)
@@ -185,7 +185,7 @@ def _woken(store: Store, session: str, when: Due, now: Instant) -> str:
     period = _period(store, row, now)
     if row is None or keeper is None or period is None:
         return ""
-    state, policy = store.state(session), at_stop.policy_of(store, period)
+    state, policy = store.state(session), terms.policy_of(store, period)
     this_hour = tuple(then for then in state.recent_blocks if now - HOUR < then <= now)
     if len(this_hour) >= policy.blocks_an_hour or state.period_blocks >= policy.blocks_a_period:
         return ""

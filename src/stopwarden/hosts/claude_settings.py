@@ -124,10 +124,6 @@ class Installed:
     matcher: str
     place: tuple[str, int, str, int]  # path below the root: "hooks.EVENT" group, handler
 
-    @property
-    def runs_in_background(self) -> bool:
-        return bool(self.handler.get("async") or self.handler.get("asyncRewake"))
-
 
 def installed(text: str) -> list[Installed]:
     """Every entry of ours in a settings text, in its order. Raises HostError for a text that is no settings file."""
