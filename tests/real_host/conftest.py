@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         ) -> RealHost: ...
 
 
-NEEDED = ("apsw", "rich", "markdown-it-py", "mdurl", "pygments")
+NEEDED = ("apsw", "jinja2", "markupsafe", "rich", "markdown-it-py", "mdurl", "pygments")
 
 
 @pytest.fixture(scope="session")
