@@ -22,16 +22,27 @@ from stopwarden.core.errors import (
     StoreNewerError,
     StoreUnwritableError,
 )
-from stopwarden.core.events import AwayPeriod, SessionState
+from stopwarden.core.events import AwayPeriod, Reservation, SessionState
 from stopwarden.core.record import Record
 from stopwarden.store import database, migrate, place
 from stopwarden.store.memory import MemoryStore
-from stopwarden.store.port import KeeperRow, Parked, RecordLine, SeenWake, SessionRow, VerdictRow
+from stopwarden.store.port import (
+    KeeperRow,
+    LedgerItem,
+    Parked,
+    RecordLine,
+    SeenWake,
+    SessionRow,
+    TrackedItem,
+    Tracker,
+    VerdictRow,
+)
 from stopwarden.store.rows import LARGEST, stored
 from stopwarden.store.sqlite import open_sqlite
 from tests.support.records import INSTANTS, TEXTS, records
 
 SRC = pathlib.Path(migrate.__file__).parents[2]
+KNOWN = database.VERSION  # the newest migration there is
 WRITER = pathlib.Path(__file__).with_name("support") / "busy_writer.py"
 
 
@@ -531,6 +542,13 @@ def test_an_instant_beyond_what_a_database_holds_is_the_largest_there_is(store: 
 
 SMALL = st.integers(0, 3)
 IDS = st.sampled_from(["S", "T", "\udc88", ""])
+RESERVED: dict[str, Any] = dict.fromkeys(("place", "item", "project", "session", "copy"), IDS) | {"token": SMALL}
+LISTED: dict[str, Any] = {
+    "project": IDS,
+    "state": st.sampled_from(["open", "open", "open", "done", "dropped"]),
+    "needs": st.lists(SMALL, max_size=2).map(tuple),
+    "assigned": IDS,
+}
 OPERATIONS: st.SearchStrategy[tuple[str, Any]] = st.one_of(
     st.tuples(st.just("add_period"), st.tuples(records(AwayPeriod, id=IDS), TEXTS)),
     st.tuples(st.just("end_period"), st.tuples(IDS, INSTANTS, TEXTS)),
@@ -557,10 +575,26 @@ OPERATIONS: st.SearchStrategy[tuple[str, Any]] = st.one_of(
     st.tuples(st.just("save_host_todos"), st.tuples(IDS, TEXTS)),
     st.tuples(st.just("save_keeper"), st.tuples(records(KeeperRow, session=IDS))),
     st.tuples(st.just("keeper"), st.tuples(IDS)),
+    st.tuples(st.just("save_reservation"), st.tuples(records(Reservation, **RESERVED))),
+    st.tuples(st.just("reservation"), st.tuples(IDS, IDS)),
+    st.tuples(st.just("add_ledger_item"), st.tuples(records(LedgerItem, **LISTED))),
+    st.tuples(st.just("save_ledger_item"), st.tuples(records(LedgerItem, **LISTED, number=SMALL))),
+    st.tuples(st.just("ready_items"), st.tuples(IDS, SMALL)),
+    st.tuples(st.just("save_tracker"), st.tuples(records(Tracker, project=IDS, name=IDS))),
+    st.tuples(st.just("remove_tracker"), st.tuples(IDS, IDS)),
+    st.tuples(st.just("replace_tracked"), st.tuples(IDS, IDS, st.lists(records(TrackedItem, id=IDS), max_size=3))),
 )
+
+
+@st.composite
+def operation(draw: st.DrawFn) -> tuple[str, Any]:
+    """One of them; by this name Hypothesis need not print them all."""
+    return draw(OPERATIONS)
+
+
 SCRIPTS = st.recursive(
-    st.lists(OPERATIONS, max_size=6),
-    lambda inner: st.lists(OPERATIONS | st.tuples(st.sampled_from(["kept", "undone"]), inner), max_size=6),
+    st.lists(operation(), max_size=6),
+    lambda inner: st.lists(operation() | st.tuples(st.sampled_from(["kept", "undone"]), inner), max_size=6),
     max_leaves=12,
 )
 
@@ -597,6 +631,12 @@ def everything(store: Any) -> list[Any]:
         *([store.lines(period=name) for name in ids], [store.verdicts(period=name) for name in ids]),
         *([store.list_snapshot(name) for name in ids], [store.host_todos(name) for name in ids]),
         *([store.fact(name, other) for name in ids for other in ids],),
+        *(store.reservations(), store.reservations(released=True), store.ledger_items(), store.trackers()),
+        *([store.reservations_in(name) for name in ids], [store.trackers(name) for name in ids]),
+        *([store.reservations_in(name, finished_since=3) for name in ids],),
+        *([store.reservations_of(session=name, copy=other) for name in ids for other in ids],),
+        *([store.ledger_items(name) for name in ids], [store.ledger_items_assigned(name) for name in ids]),
+        *([store.ready_items(name, 50) for name in ids], [store.tracked_items(name) for name in ids]),
     ]
 
 
@@ -616,7 +656,11 @@ def test_both_stores_answer_alike_whatever_is_done_to_them(script: list[tuple[st
     reopened.close()
 
 
-@given(record=st.one_of(*(records(kind) for kind in (AwayPeriod, SessionRow, SessionState, SeenWake, Parked))))
+@given(
+    record=st.one_of(
+        *(records(kind) for kind in (AwayPeriod, SessionRow, SessionState, SeenWake, Parked, Reservation, LedgerItem))
+    )
+)
 def test_what_comes_back_from_a_store_is_stored_unchanged(record: Record) -> None:
     once = stored(record)
     assert stored(once) == once
@@ -643,7 +687,11 @@ def test_migrations_are_numbered_without_a_gap_up_to_the_version_the_program_kno
 
 
 @pytest.mark.parametrize(
-    "kind", [AwayPeriod, SessionRow, SessionState, SeenWake, RecordLine, VerdictRow, Parked, KeeperRow]
+    "kind",
+    [
+        *(AwayPeriod, SessionRow, SessionState, SeenWake, RecordLine, VerdictRow, Parked, KeeperRow),
+        *(Reservation, LedgerItem, Tracker, TrackedItem),
+    ],
 )
 def test_every_field_of_a_record_has_a_column(kind: type[Record]) -> None:
     tables = {
@@ -655,6 +703,10 @@ def test_every_field_of_a_record_has_a_column(kind: type[Record]) -> None:
         VerdictRow: "verdict",
         Parked: "parked",
         KeeperRow: "keeper",
+        Reservation: "reservation",
+        LedgerItem: "ledger_item",
+        Tracker: "tracker",
+        TrackedItem: "tracked_item",
     }
     connection = apsw.Connection(":memory:")
     migrate.migrate(connection)
@@ -697,7 +749,7 @@ def later_migrations(sql: pathlib.Path, monkeypatch: pytest.MonkeyPatch, **files
     for name, text in files.items():
         (sql / "migrations" / f"{name.strip('_')}.sql").write_text(text)
     monkeypatch.setattr(migrate, "SQL", str(sql))
-    monkeypatch.setattr(database, "VERSION", 1 + len(files))
+    monkeypatch.setattr(database, "VERSION", KNOWN + len(files))
 
 
 def test_an_older_database_is_brought_up_to_date_and_keeps_its_content(
@@ -707,8 +759,8 @@ def test_an_older_database_is_brought_up_to_date_and_keeps_its_content(
     store = open_sqlite(state_dir)
     store.append([line()])
     store.close()
-    second = {"_002_more": "CREATE TABLE more (a TEXT) STRICT; INSERT INTO more VALUES ('x');"}
-    third = {"_003_more": "INSERT INTO more SELECT a || 'y' FROM more;"}
+    second = {f"_{KNOWN + 1:03}_more": "CREATE TABLE more (a TEXT) STRICT; INSERT INTO more VALUES ('x');"}
+    third = {f"_{KNOWN + 2:03}_more": "INSERT INTO more SELECT a || 'y' FROM more;"}
     for files in (second, second | third):
         with monkeypatch.context() as patched:
             later_migrations(tmp_path / "sql", patched, **files)
@@ -718,7 +770,7 @@ def test_an_older_database_is_brought_up_to_date_and_keeps_its_content(
                 newer.close()
     by_hand = apsw.Connection(newer.path)
     assert by_hand.execute("SELECT a FROM more").fetchall() == [("x",), ("xy",)]
-    assert by_hand.pragma("user_version") == 3
+    assert by_hand.pragma("user_version") == KNOWN + 2
     by_hand.close()
 
 
@@ -726,14 +778,14 @@ def test_a_migration_that_fails_halfway_changes_nothing(
     state_dir: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_sqlite(state_dir).close()
-    bad = {"_002_bad": "CREATE TABLE half (a TEXT); CREATE TABLE session (a TEXT);"}
+    bad = {f"_{KNOWN + 1:03}_bad": "CREATE TABLE half (a TEXT); CREATE TABLE session (a TEXT);"}
     with monkeypatch.context() as patched:
         later_migrations(tmp_path / "sql", patched, **bad)
         with pytest.raises(StopwardenError):
             open_sqlite(state_dir)
     store = open_sqlite(state_dir)
     by_hand = apsw.Connection(store.path)
-    assert by_hand.pragma("user_version") == 1
+    assert by_hand.pragma("user_version") == KNOWN
     assert by_hand.execute("SELECT name FROM sqlite_schema WHERE name = 'half'").fetchall() == []
     by_hand.close()
     store.close()

@@ -21,6 +21,8 @@ LEASE_DEFAULT = 2 * HOUR
 LEASE_MIN = 1 * MINUTE
 LEASE_MAX = 24 * HOUR
 TAKE_OVER_MARGIN = 5 * MINUTE
+RESERVATIONS_MAX = 10  # live ones of one session
+READY_SHOWN = 20  # items of the ready queue that a stop is judged by
 SKEW_SHARE = 8  # the skew is at most this fraction (1/8) of the lease
 
 HOST_CAP_DEFAULT = 8
@@ -56,6 +58,7 @@ class Policy(Record):
     wake_evidence: str = "evidence"  # or "nominal": the next fire, no jitter, one reading
     person_prompt_ends: bool = False
     keeper: bool = False
+    offer_ready: bool = True  # ready work is offered once before a session may wait
 
 
 RANGES: Mapping[str, tuple[int, int]] = {
@@ -73,6 +76,7 @@ CHOICES: Mapping[str, tuple[object, ...]] = {
     "wake_evidence": ("evidence", "nominal"),
     "person_prompt_ends": (True, False),
     "keeper": (True, False),
+    "offer_ready": (True, False),
 }
 
 

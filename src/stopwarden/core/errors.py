@@ -30,6 +30,12 @@ class RefusedError(StopwardenError):
     exit_code = 2
 
 
+class HeldError(StopwardenError):
+    """Another session, or the person, holds the item; nothing was done. Take other work, do not retry in a loop."""
+
+    exit_code = 3
+
+
 class SettingError(StopwardenError):
     """A setting is unknown, of the wrong type or outside its range; the old value holds."""
 

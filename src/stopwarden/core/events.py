@@ -113,17 +113,30 @@ class AwayPeriod(Record):
 
 
 class Reservation(Record):
-    """A session's time-limited hold on one item, as stored (see `core.leases` for the arithmetic)."""
+    """A session's time-limited hold on one item, as stored (see `core.leases` for the arithmetic).
+
+    An item is known by its id in its place: a project, or a list in it. The person's own hold has no
+    session and does not lapse.
+    """
 
     item: str
     session: str
     copy: str
     claimed_at: Instant  # of the claim or of its last renewal
-    expires_at: Instant
-    token: int = 0
-    first_seen: Instant | None = None  # when this session's state first knew this claim or renewal
+    expires_at: Instant | None  # None: it does not lapse
+    token: int = 0  # rises by one at each grant of the item
+    first_seen: Instant | None = None  # when a clock that was set back first met this claim or renewal
     released_at: Instant | None = None
     terminal: bool = False  # its item is finished
+    place: str = ""
+    project: str = ""
+    title: str = ""
+    root: str = ""  # the holder's checkout
+    lease: int = 0  # seconds, for renewals
+    granted_at: Instant = 0
+    footprint: tuple[str, ...] = ()  # paths below the checkout that the work will touch
+    taken_from: str = ""  # the session that lost it, if it was taken over
+    nonce: str = ""  # of the claim, to know one's own again after a time-out
 
 
 class World(Record):
@@ -142,6 +155,8 @@ class World(Record):
     checklist: str = ""  # where this session's own list is, to tell it
     answers: tuple[str, ...] = ()  # the person's answers to parked questions, not yet delivered
     ask_safety_wake: bool = False  # this session was not yet asked for a recurring safety wake
+    shared: bool = False  # other sessions work from the same list
+    unread_ready: tuple[str, ...] = ()  # trackers whose open items are not known now
     tokens_used: int = 0
 
 
@@ -164,6 +179,8 @@ class SessionState(Record):
     reached: tuple[str, ...] = ()  # "doing ID" and "done ID" counted as progress in this period
     graced: tuple[str, ...] = ()  # parked or removed by the agent, and blocked once more for it
     handed_back: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()  # of the ready queue, named to this session in this period
+    passed_over: tuple[str, ...] = ()  # "ITEM SESSION" of items another holds, recorded in this period
     compacted: bool = False  # since the last block
     cancelled: bool = False  # a person's cancel holds until an ordinary prompt
     revision: int = 0

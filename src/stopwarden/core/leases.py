@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 
     from stopwarden.core.events import Instant, Reservation
 
+NEVER = 2**62  # the effective expiry of a hold that does not lapse
 RETRY_AFTER = 15  # seconds until a renewal that failed is tried again
 _AS_SHIPPED = Policy()
 
 
 def effective_expiry(reservation: Reservation) -> Instant:
-    """When the reservation lapses: its stated expiry, at most 24 h after the claim."""
+    """When the reservation lapses: its stated expiry, at most 24 h after the claim. A person's does not: `NEVER`."""
+    if reservation.expires_at is None:
+        return NEVER
     return min(reservation.expires_at, reservation.claimed_at + LEASE_MAX)
 
 
@@ -57,8 +60,9 @@ def skew_for(reservation: Reservation, skew: int) -> int:
 def deadline(reservations: Iterable[Reservation], copy: str, now: Instant, policy: Policy) -> Instant:
     """The latest instant at which a session of this copy must look again.
 
-    The earliest renewal due, less the skew, of the copy's live reservations; it may be past. With
-    none it is `look_without_reservation` from now, and no skew is taken off.
+    The earliest renewal due, less the skew, of the live reservations that sessions of this copy
+    hold; it may be past. The person's own holds need no renewal. With none it is
+    `look_without_reservation` from now, and no skew is taken off.
     """
     return min(
         (_look_by(held, policy) for held in _live(reservations, copy, now)),
@@ -108,4 +112,4 @@ def _look_by(reservation: Reservation, policy: Policy) -> Instant:
 
 
 def _live(reservations: Iterable[Reservation], copy: str, now: Instant) -> Iterator[Reservation]:
-    return (held for held in reservations if held.copy == copy and is_live(held, now))
+    return (held for held in reservations if held.copy == copy and held.expires_at is not None and is_live(held, now))

@@ -7,10 +7,22 @@ May not live here: anything that the SQLite store does not do.
 
 from __future__ import annotations
 
+from stopwarden.core import ledger
 from stopwarden.core.errors import StoreUnwritableError
-from stopwarden.core.events import AwayPeriod, SessionState
+from stopwarden.core.events import AwayPeriod, Reservation, SessionState
 from stopwarden.store import rows
-from stopwarden.store.port import KeeperRow, Parked, RecordLine, SeenWake, SessionRow, Store, VerdictRow
+from stopwarden.store.port import (
+    KeeperRow,
+    LedgerItem,
+    Parked,
+    RecordLine,
+    SeenWake,
+    SessionRow,
+    Store,
+    TrackedItem,
+    Tracker,
+    VerdictRow,
+)
 from stopwarden.store.rows import LARGEST, storable, stored
 
 TYPE_CHECKING = False
@@ -54,6 +66,10 @@ class MemoryStore(Store):
         self._parked: dict[int, Parked] = {}
         self._texts: dict[tuple[str, ...], str] = {}
         self._keepers: dict[str, KeeperRow] = {}
+        self._reservations: dict[tuple[str, str], Reservation] = {}
+        self._ledger: dict[int, LedgerItem] = {}
+        self._trackers: dict[tuple[str, str], Tracker] = {}
+        self._tracked: dict[tuple[str, str], tuple[TrackedItem, ...]] = {}
 
     def close(self) -> None:
         while self._began:
@@ -93,6 +109,11 @@ class MemoryStore(Store):
         if self._began:
             self._replaced.append((table, key, table.get(key, _nothing)))
         table[key] = value
+
+    def _take(self, table: dict[Any, Any], key: Hashable) -> None:
+        if self._began:
+            self._replaced.append((table, key, table[key]))
+        del table[key]
 
     def _number(self, table: str) -> int:
         """The next number of an append-only table."""
@@ -276,6 +297,103 @@ class MemoryStore(Store):
             return False
         self._put(self._keepers, row.session, row)
         return True
+
+    # reservations
+
+    def reservation(self, place: str, item: str) -> Reservation | None:
+        self._refuse_if_closed()
+        return self._reservations.get((storable(place), storable(item)))
+
+    def save_reservation(self, held: Reservation) -> None:
+        self._refuse_if_closed()
+        held = stored(held)
+        rows.check_token(self._reservations.get((held.place, held.item)), held)
+        self._put(self._reservations, (held.place, held.item), held)
+
+    def reservations(self, *, released: bool = False) -> list[Reservation]:
+        self._refuse_if_closed()
+        found = [held for held in self._reservations.values() if released or held.released_at is None]
+        return sorted(found, key=lambda held: (held.granted_at, held.place, held.item))
+
+    def reservations_in(self, project: str, *, finished_since: Instant | None = None) -> list[Reservation]:
+        if finished_since is None:
+            return [held for held in self.reservations() if held.project == storable(project)]
+        since = storable(finished_since)
+        return [
+            held
+            for held in self.reservations(released=True)
+            if held.project == storable(project)
+            and held.terminal
+            and held.released_at is not None
+            and held.released_at >= since
+        ]
+
+    def reservations_of(self, *, session: str = "", copy: str = "") -> list[Reservation]:
+        if session:
+            return [held for held in self.reservations() if held.session == storable(session)]
+        return [held for held in self.reservations() if held.copy == storable(copy)]
+
+    # the ledger and other trackers
+
+    def add_ledger_item(self, item: LedgerItem) -> int:
+        self._refuse_if_closed()
+        number = self._number("ledger")
+        self._put(self._ledger, number, stored(item.replace(number=number)))
+        return number
+
+    def save_ledger_item(self, item: LedgerItem) -> None:
+        self._refuse_if_closed()
+        item = stored(item)
+        if item.number not in self._ledger:
+            raise rows.not_in_the_ledger(item.number)
+        self._put(self._ledger, item.number, item)
+
+    def ledger_item(self, number: int) -> LedgerItem | None:
+        self._refuse_if_closed()
+        return self._ledger.get(storable(number))
+
+    def ledger_items(self, project: str | None = None) -> list[LedgerItem]:
+        self._refuse_if_closed()
+        found = [item for item in self._ledger.values() if project is None or item.project == storable(project)]
+        return sorted(found, key=lambda item: item.number)
+
+    def ledger_items_assigned(self, session: str) -> list[LedgerItem]:
+        return [item for item in self.ledger_items() if item.assigned and item.assigned == storable(session)]
+
+    def ready_items(self, project: str, limit: int) -> list[LedgerItem]:
+        return list(ledger.ready(self.ledger_items(project), self.ledger_items()))[: storable(limit)]
+
+    def trackers(self, project: str | None = None) -> list[Tracker]:
+        self._refuse_if_closed()
+        found = [one for one in self._trackers.values() if project is None or one.project == storable(project)]
+        return sorted(found, key=lambda one: (one.project, one.name))
+
+    def save_tracker(self, tracker: Tracker) -> None:
+        self._refuse_if_closed()
+        tracker = stored(tracker)
+        self._put(self._trackers, (tracker.project, tracker.name), tracker)
+
+    def remove_tracker(self, project: str, name: str) -> bool:
+        self._refuse_if_closed()
+        key = (storable(project), storable(name))
+        self._put(self._tracked, key, ())
+        if key not in self._trackers:
+            return False
+        self._take(self._trackers, key)
+        return True
+
+    def replace_tracked(self, project: str, tracker: str, items: Iterable[TrackedItem]) -> None:
+        self._refuse_if_closed()
+        kept: dict[str, TrackedItem] = {}
+        for item in items:
+            item = stored(item.replace(project=project, tracker=tracker))
+            kept.setdefault(item.id, item)
+        self._put(self._tracked, (storable(project), storable(tracker)), tuple(kept.values()))
+
+    def tracked_items(self, project: str) -> list[TrackedItem]:
+        self._refuse_if_closed()
+        found = [item for items in self._tracked.values() for item in items if item.project == storable(project)]
+        return sorted(found, key=lambda item: (item.priority, item.created_at, item.tracker, item.id))
 
     def _text(self, *key: str) -> str:
         self._refuse_if_closed()

@@ -10,7 +10,7 @@ All instants are seconds UTC. Raises only the Store…Error classes of `core.err
 
 from __future__ import annotations
 
-from stopwarden.core.events import AwayPeriod, SessionState
+from stopwarden.core.events import AwayPeriod, Reservation, SessionState
 from stopwarden.core.record import Record
 
 TYPE_CHECKING = False
@@ -122,6 +122,58 @@ class KeeperRow(Record):
     woke_at: Instant | None = None
 
 
+class LedgerItem(Record):
+    """One item of the ledger: work of a project that stands on no list. Its id is "w" and its number."""
+
+    project: str  # see `work.checkout.project_key`
+    title: str
+    state: str = "open"  # "open", "doing", "done", "waiting", "dropped", "handed_back"
+    was: str = ""  # the state before the last change
+    changed_at: Instant = 0
+    priority: int = 2  # 0 first, 4 last
+    needs: tuple[int, ...] = ()  # numbers of items that must be done, or dropped, first
+    waits_on: str = ""  # "person", "external", "session"
+    why: str = ""
+    verify: str = ""  # a shell command; run only by `stopwarden done`
+    verified_at: Instant | None = None
+    failure: str = ""  # digest of how its command failed last
+    assigned: str = ""  # the session that began it
+    created_at: Instant = 0
+    created_by: str = ""  # a session; "" the person
+    done_by: str = ""
+    number: int = 0  # given by the store
+
+    @property
+    def id(self) -> str:
+        return f"w{self.number}"
+
+
+class Tracker(Record):
+    """Another tracker whose open items are read, never written."""
+
+    project: str
+    name: str
+    kind: str  # "gh", "bd", "command"
+    command: tuple[str, ...] = ()  # as it is started, without a shell
+    root: str = ""  # the directory it is started in
+    read_at: Instant | None = None  # when it last answered
+    failed_at: Instant | None = None  # when it last did not; cleared by an answer
+    why: str = ""
+
+
+class TrackedItem(Record):
+    """One item of another tracker, as it was when last read."""
+
+    project: str
+    tracker: str
+    id: str
+    title: str
+    state: str = "open"  # as a ledger item's
+    priority: int = 2
+    blocked: bool = False
+    created_at: Instant = 0
+
+
 class Store:
     """What every store can do. The two stores keep it by structure; this class is for type checkers."""
 
@@ -215,3 +267,44 @@ class Store:
         def keeper(self, session_id: str) -> KeeperRow | None: ...
         def save_keeper(self, row: KeeperRow) -> bool:
             """False if a keeper of a higher generation is stored: it stays."""
+
+        # reservations, by when they were granted; a row stays when its hold is over
+        def reservation(self, place: str, item: str) -> Reservation | None:
+            """The last reservation of an item, released or not."""
+
+        def save_reservation(self, held: Reservation) -> None:
+            """Raises StoreUnwritableError if its token is neither the stored one, with that holder, nor the next."""
+
+        def reservations(self, *, released: bool = False) -> list[Reservation]:
+            """All that are not released; `released`: those as well."""
+
+        def reservations_in(self, project: str, *, finished_since: Instant | None = None) -> list[Reservation]:
+            """A project's that are not released; with `finished_since` instead those whose item was finished since."""
+
+        def reservations_of(self, *, session: str = "", copy: str = "") -> list[Reservation]:
+            """Those of one session, or of one copy, that are not released."""
+
+        # the ledger, by number
+        def add_ledger_item(self, item: LedgerItem) -> int:
+            """Its number, whatever number it carries."""
+
+        def save_ledger_item(self, item: LedgerItem) -> None:
+            """By number. Raises StoreUnwritableError if there is none of that number."""
+
+        def ledger_item(self, number: int) -> LedgerItem | None: ...
+        def ledger_items(self, project: str | None = None) -> list[LedgerItem]: ...
+        def ledger_items_assigned(self, session: str) -> list[LedgerItem]: ...
+        def ready_items(self, project: str, limit: int) -> list[LedgerItem]:
+            """Open items that need nothing unfinished: by priority, then age, then number."""
+
+        # other trackers
+        def trackers(self, project: str | None = None) -> list[Tracker]: ...
+        def save_tracker(self, tracker: Tracker) -> None: ...
+        def remove_tracker(self, project: str, name: str) -> bool:
+            """With what it said; False if there was none."""
+
+        def replace_tracked(self, project: str, tracker: str, items: Iterable[TrackedItem]) -> None:
+            """All that a tracker said before is replaced; of items with one id the first is kept."""
+
+        def tracked_items(self, project: str) -> list[TrackedItem]:
+            """By priority, then age, then tracker and id."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, TypeVar
 
+    from stopwarden.core.events import Reservation
     from stopwarden.core.record import Record
 
     R = TypeVar("R", bound=Record)
@@ -108,3 +109,17 @@ def known_already(period_id: str) -> StoreUnwritableError:
 
 def not_parked(number: int) -> StoreUnwritableError:
     return StoreUnwritableError(f"There is no parked question {number}", kept="Nothing was written")
+
+
+def not_in_the_ledger(number: int) -> StoreUnwritableError:
+    return StoreUnwritableError(f"There is no item w{number} in the ledger", kept="Nothing was written")
+
+
+def check_token(before: Reservation | None, held: Reservation) -> None:
+    """A hold that goes on keeps its token and its holder; a grant has the next one. Raises StoreUnwritableError."""
+    if before is None or held.token == before.token + 1:
+        return
+    if held.token != before.token or held.session != before.session:
+        raise StoreUnwritableError(
+            f"The reservation of {held.item} has another token by now", kept="It was left as it is", do="Try again"
+        )

@@ -10,11 +10,22 @@ import apsw
 
 from stopwarden.core.bounds import STORE_WAIT
 from stopwarden.core.errors import StoreCorruptError
-from stopwarden.core.events import AwayPeriod, SessionState
+from stopwarden.core.events import AwayPeriod, Reservation, SessionState
 from stopwarden.store import failure, migrate, place, rows
 from stopwarden.store.database import Database, journal_mode
-from stopwarden.store.port import KeeperRow, Parked, RecordLine, SeenWake, SessionRow, Store, VerdictRow
-from stopwarden.store.rows import LARGEST, storable
+from stopwarden.store.port import (
+    KeeperRow,
+    LedgerItem,
+    Parked,
+    RecordLine,
+    SeenWake,
+    SessionRow,
+    Store,
+    TrackedItem,
+    Tracker,
+    VerdictRow,
+)
+from stopwarden.store.rows import LARGEST, storable, stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,3 +184,71 @@ class SqliteStore(Database, Store):
 
     def save_keeper(self, row: KeeperRow) -> bool:
         return bool(self._write("save_keeper", **row.as_dict()))
+
+    # reservations
+
+    def reservation(self, place: str, item: str) -> Reservation | None:
+        return next(iter(self._records(Reservation, "reservation", place=place, item=item)), None)
+
+    def save_reservation(self, held: Reservation) -> None:
+        with self.transaction():
+            rows.check_token(self.reservation(held.place, held.item), stored(held))
+            self._write("save_reservation", **held.as_dict())
+
+    def reservations(self, *, released: bool = False) -> list[Reservation]:
+        return self._records(Reservation, "reservations", released=released)
+
+    def reservations_in(self, project: str, *, finished_since: Instant | None = None) -> list[Reservation]:
+        if finished_since is None:
+            return self._records(Reservation, "reservations_held_in", project=project)
+        return self._records(Reservation, "reservations_finished_in", project=project, since=finished_since)
+
+    def reservations_of(self, *, session: str = "", copy: str = "") -> list[Reservation]:
+        if session:
+            return self._records(Reservation, "reservations_of_session", session=session)
+        return self._records(Reservation, "reservations_of_copy", copy=copy)
+
+    # the ledger and other trackers
+
+    def add_ledger_item(self, item: LedgerItem) -> int:
+        return int(self._write("add_ledger_item", **item.as_dict())[0][0])
+
+    def save_ledger_item(self, item: LedgerItem) -> None:
+        if not self._write("save_ledger_item", **item.as_dict()):
+            raise rows.not_in_the_ledger(item.number)
+
+    def ledger_item(self, number: int) -> LedgerItem | None:
+        return next(iter(self._records(LedgerItem, "ledger_item", number=number)), None)
+
+    def ledger_items(self, project: str | None = None) -> list[LedgerItem]:
+        if project is None:
+            return self._records(LedgerItem, "ledger_items_of_all")
+        return self._records(LedgerItem, "ledger_items", project=project)
+
+    def ledger_items_assigned(self, session: str) -> list[LedgerItem]:
+        return self._records(LedgerItem, "ledger_items_assigned", session=session)
+
+    def ready_items(self, project: str, limit: int) -> list[LedgerItem]:
+        return self._records(LedgerItem, "ready_items", project=project, limit=limit)
+
+    def trackers(self, project: str | None = None) -> list[Tracker]:
+        if project is None:
+            return self._records(Tracker, "trackers_of_all")
+        return self._records(Tracker, "trackers", project=project)
+
+    def save_tracker(self, tracker: Tracker) -> None:
+        self._write("save_tracker", **tracker.as_dict())
+
+    def remove_tracker(self, project: str, name: str) -> bool:
+        with self.transaction():
+            self._write("forget_tracked", project=project, tracker=name)
+            return bool(self._write("remove_tracker", project=project, name=name))
+
+    def replace_tracked(self, project: str, tracker: str, items: Iterable[TrackedItem]) -> None:
+        with self.transaction():
+            self._write("forget_tracked", project=project, tracker=tracker)
+            for item in items:
+                self._write("add_tracked", **item.replace(project=project, tracker=tracker).as_dict())
+
+    def tracked_items(self, project: str) -> list[TrackedItem]:
+        return self._records(TrackedItem, "tracked_items", project=project)

@@ -78,6 +78,20 @@ def common_git_dir(git: str) -> str:
     return os.path.normpath(os.path.join(git, told)) if told else git
 
 
+def project_key(root: str) -> str:
+    """What the worktrees of one repository share, and a folder without git has alone: a real path."""
+    git = git_dir(root)
+    return os.path.realpath(common_git_dir(git) if git else root)
+
+
+def place_of_list(path: str) -> tuple[str, str]:
+    """The project that a list belongs to, and the place of its items, the same in every worktree."""
+    real = os.path.realpath(path)
+    root = find_root(os.path.dirname(real))
+    project = project_key(root)
+    return project, f"{project} {os.path.relpath(real, root)}"
+
+
 def _upwards(folder: str) -> Iterator[str]:
     while True:
         yield folder

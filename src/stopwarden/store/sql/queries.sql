@@ -70,10 +70,10 @@ SELECT * FROM session_state WHERE id = :id;
 -- stores one session's state if it is still at the expected revision (0: there is none); tells the new revision
 INSERT INTO session_state (id, fingerprint, blocks, blocks_without_tools, tool_used, recent_blocks, period,
     period_blocks, bound, next_look, next_look_latest, wake_started, unchanged_looks, reached, graced, handed_back,
-    compacted, cancelled, revision)
+    offered, passed_over, compacted, cancelled, revision)
 SELECT :id, :fingerprint, :blocks, :blocks_without_tools, :tool_used, :recent_blocks, :period,
     :period_blocks, :bound, :next_look, :next_look_latest, :wake_started, :unchanged_looks, :reached, :graced,
-    :handed_back, :compacted, :cancelled, :expected_revision + 1
+    :handed_back, :offered, :passed_over, :compacted, :cancelled, :expected_revision + 1
 WHERE :expected_revision = coalesce((SELECT revision FROM session_state WHERE id = :id), 0)
 ON CONFLICT (id) DO UPDATE SET
     fingerprint = excluded.fingerprint, blocks = excluded.blocks,
@@ -81,7 +81,8 @@ ON CONFLICT (id) DO UPDATE SET
     recent_blocks = excluded.recent_blocks, period = excluded.period, period_blocks = excluded.period_blocks,
     bound = excluded.bound, next_look = excluded.next_look, next_look_latest = excluded.next_look_latest,
     wake_started = excluded.wake_started, unchanged_looks = excluded.unchanged_looks, reached = excluded.reached,
-    graced = excluded.graced, handed_back = excluded.handed_back, compacted = excluded.compacted,
+    graced = excluded.graced, handed_back = excluded.handed_back,
+    offered = excluded.offered, passed_over = excluded.passed_over, compacted = excluded.compacted,
     cancelled = excluded.cancelled, revision = excluded.revision
 RETURNING revision;
 
@@ -209,3 +210,116 @@ ON CONFLICT (session) DO UPDATE SET
     woke_at = excluded.woke_at
 WHERE excluded.generation >= keeper.generation
 RETURNING generation;
+
+-- name: reservation
+-- the last reservation of one item
+SELECT * FROM reservation WHERE place = :place AND item = :item;
+
+-- name: save_reservation
+-- stores an item's reservation, whole
+INSERT INTO reservation (place, item, project, session, copy, root, title, claimed_at, expires_at, lease, token,
+    first_seen, granted_at, released_at, terminal, footprint, taken_from, nonce)
+VALUES (:place, :item, :project, :session, :copy, :root, :title, :claimed_at, :expires_at, :lease, :token,
+    :first_seen, :granted_at, :released_at, :terminal, :footprint, :taken_from, :nonce)
+ON CONFLICT (place, item) DO UPDATE SET
+    project = excluded.project, session = excluded.session, copy = excluded.copy, root = excluded.root,
+    title = excluded.title, claimed_at = excluded.claimed_at, expires_at = excluded.expires_at,
+    lease = excluded.lease, token = excluded.token, first_seen = excluded.first_seen,
+    granted_at = excluded.granted_at, released_at = excluded.released_at, terminal = excluded.terminal,
+    footprint = excluded.footprint, taken_from = excluded.taken_from, nonce = excluded.nonce;
+
+-- name: reservations
+-- every reservation, if wanted the released ones too
+SELECT * FROM reservation WHERE released_at IS NULL OR :released ORDER BY granted_at, place, item;
+
+-- name: reservations_held_in
+-- what is held in a project
+SELECT * FROM reservation WHERE released_at IS NULL AND project = :project ORDER BY granted_at, place, item;
+
+-- name: reservations_finished_in
+-- what was finished in a project at or after an instant
+SELECT * FROM reservation WHERE terminal AND released_at >= :since AND project = :project
+ORDER BY granted_at, place, item;
+
+-- name: reservations_of_copy
+-- what sessions of a copy hold
+SELECT * FROM reservation WHERE released_at IS NULL AND copy = :copy ORDER BY granted_at, place, item;
+
+-- name: reservations_of_session
+-- what a session holds
+SELECT * FROM reservation WHERE released_at IS NULL AND session = :session ORDER BY granted_at, place, item;
+
+-- name: add_ledger_item
+-- a new item of the ledger; tells its number
+INSERT INTO ledger_item (project, title, state, was, changed_at, priority, needs, waits_on, why, verify, verified_at,
+    failure, assigned, created_at, created_by, done_by)
+VALUES (:project, :title, :state, :was, :changed_at, :priority, :needs, :waits_on, :why, :verify, :verified_at,
+    :failure, :assigned, :created_at, :created_by, :done_by)
+RETURNING number;
+
+-- name: save_ledger_item
+-- stores an item of the ledger, whole; tells its number if there was one
+UPDATE ledger_item SET project = :project, title = :title, state = :state, was = :was, changed_at = :changed_at,
+    priority = :priority, needs = :needs, waits_on = :waits_on, why = :why, verify = :verify,
+    verified_at = :verified_at, failure = :failure, assigned = :assigned, created_at = :created_at,
+    created_by = :created_by, done_by = :done_by
+WHERE number = :number
+RETURNING number;
+
+-- name: ledger_item
+-- one item of the ledger
+SELECT * FROM ledger_item WHERE number = :number;
+
+-- name: ledger_items
+-- the ledger of a project
+SELECT * FROM ledger_item WHERE project = :project ORDER BY number;
+
+-- name: ledger_items_of_all
+-- the whole ledger
+SELECT * FROM ledger_item ORDER BY number;
+
+-- name: ledger_items_assigned
+-- the items of the ledger that a session has begun
+SELECT * FROM ledger_item WHERE assigned = :session AND assigned <> '' ORDER BY number;
+
+-- name: ready_items
+-- open items of a project's ledger that need nothing unfinished: by priority, then age (core.ledger says the same)
+SELECT * FROM ledger_item
+WHERE project = :project AND state = 'open' AND NOT EXISTS (
+    SELECT 1 FROM json_each(needs) AS need JOIN ledger_item AS first ON first.number = need.value
+    WHERE first.state NOT IN ('done', 'dropped'))
+ORDER BY priority, created_at, number LIMIT :limit;
+
+-- name: trackers
+-- the trackers of a project
+SELECT * FROM tracker WHERE project = :project ORDER BY name;
+
+-- name: trackers_of_all
+-- all trackers
+SELECT * FROM tracker ORDER BY project, name;
+
+-- name: save_tracker
+-- stores a tracker, whole
+INSERT INTO tracker (project, name, kind, command, root, read_at, failed_at, why)
+VALUES (:project, :name, :kind, :command, :root, :read_at, :failed_at, :why)
+ON CONFLICT (project, name) DO UPDATE SET
+    kind = excluded.kind, command = excluded.command, root = excluded.root, read_at = excluded.read_at,
+    failed_at = excluded.failed_at, why = excluded.why;
+
+-- name: remove_tracker
+-- takes a tracker away; tells its name if there was one
+DELETE FROM tracker WHERE project = :project AND name = :name RETURNING name;
+
+-- name: forget_tracked
+-- takes away what a tracker said
+DELETE FROM tracked_item WHERE project = :project AND tracker = :tracker;
+
+-- name: add_tracked
+-- one item that a tracker told of
+INSERT INTO tracked_item (project, tracker, id, title, state, priority, blocked, created_at)
+VALUES (:project, :tracker, :id, :title, :state, :priority, :blocked, :created_at)
+ON CONFLICT (project, tracker, id) DO NOTHING;
+
+-- name: tracked_items
+-- what the trackers of a project said: by priority, then age
+SELECT * FROM tracked_item WHERE project = :project ORDER BY priority, created_at, tracker, id;
