@@ -15,9 +15,10 @@ from stopwarden.clock import ZoneOf
 from stopwarden.core.events import AwayPeriod, Item
 from stopwarden.report import timeline
 from stopwarden.report.account import Account, SessionAccount, account, as_json
+from stopwarden.report.judged import Judged
 from stopwarden.report.reading import LocalTimes, hours, short_ids, tokens, whole_minutes, width
 from stopwarden.report.text import render
-from stopwarden.report.timeline import Judged, Span
+from stopwarden.report.timeline import Span
 from stopwarden.store.port import RecordLine, SessionRow
 from tests.conftest import LONDON, at
 from tests.support.terminal import Terminal

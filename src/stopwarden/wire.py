@@ -82,6 +82,15 @@ def loads(text: str | bytes) -> Any:
     return clean(value) if "\\u" in text else value
 
 
+def loads_at(text: str, start: int) -> Any:
+    """The value that begins at a place within a JSON text; what follows it is not looked at. Raises ValueError."""
+    try:
+        value, end = _scan(text, start)
+    except (StopIteration, RecursionError, SystemError):
+        raise ValueError(f"no JSON value at character {start}") from None
+    return clean(value) if "\\u" in text[start:end] else value
+
+
 def dumps(value: object) -> str:
     """The value as compact ASCII JSON. Raises ValueError or TypeError for what JSON cannot hold."""
     return _write(value)

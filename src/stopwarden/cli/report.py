@@ -62,7 +62,7 @@ def tell(
     store: Store, periods: Sequence[AwayPeriod], now: Instant, state_dir: str, since: Instant | None = None
 ) -> Account:
     """The account of these away periods, oldest first, from everything stored and the files beside it."""
-    begin = periods[0].since
+    begin = min(period.since for period in periods)
     end = max(period.ended_at or period.until or now for period in periods)
     faults, aside = record.faults(state_dir, begin, end), record.databases_set_aside(state_dir, begin, end)
     lines = [
@@ -71,7 +71,7 @@ def tell(
         if not (faults and _counts_faults(line)) and not (aside and line.kind == "store_damaged" and not line.text)
     ]
     ids = {period.id for period in periods}
-    verdicts = [row for period in periods for row in store.verdicts(period=period.id)]
+    verdicts = (row for period in periods for row in store.verdicts(period=period.id))  # one period's at a time
     return account(
         periods,
         now=now,

@@ -1,18 +1,21 @@
-"""The account of a night: one value from which text, JSON and (later) a page are drawn.
+"""The account of a night: one value from which text, JSON and the page are drawn.
 
 `account` is pure: rows of the store in, an `Account` out; no clock but the `now` it is given. It
-covers one away period, or several that follow each other (a person who came back for an hour).
+covers one away period, or several: a person who came back for an hour, the nights of a week, several
+checkouts at once. Where periods overlap or touch, a session's time in them is told once, as one.
 Whatever the record does not hold is said as a `Trouble`, never filled in. Instants are seconds UTC.
 May not live here: reading a database, local time, wording.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from stopwarden.core.record import Record
 from stopwarden.report import stories, timeline
+from stopwarden.report.heard import Heard, end_of
 from stopwarden.report.reading import short_ids
 from stopwarden.report.values import plain_values
 from stopwarden.store.port import Parked
@@ -22,8 +25,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from stopwarden.core.events import AwayPeriod, Instant
+    from stopwarden.report.judged import Judged
     from stopwarden.report.stories import Story
-    from stopwarden.report.timeline import Judged, Look, Span
+    from stopwarden.report.timeline import Look, Span
     from stopwarden.store.port import RecordLine, SessionRow, VerdictRow
 
 # Lines that say something went wrong, with us, the record or the machine, or that limit what was guarded.
@@ -79,8 +83,10 @@ class SessionAccount(Record):
     spans: tuple[Span, ...] = ()
     looks: tuple[Look, ...] = ()
     missed_looks: tuple[Instant, ...] = ()  # the looks that did not come
+    root: str = ""  # its checkout
     turns: int = 0
     blocks: int = 0
+    blocked_at: tuple[Instant, ...] = ()
     verdicts: int = 0
     tokens: int = 0
     covered: bool = True
@@ -161,50 +167,37 @@ def account(
 
     `lines` may hold lines of other periods; they are only used to see whether the record is whole.
     """
-    begin = max(periods[0].since, since or 0)
-    end = min(_end(periods[-1], now), now)
-    running = periods[-1].ended_at is None and (periods[-1].until is None or now < periods[-1].until)
+    begin = max(min(period.since for period in periods), since or 0)
+    end = min(max(end_of(period, now) for period in periods), now)
     all_lines = sorted(lines, key=lambda line: line.seq)
     known = {row.id: row for row in sessions}
-    ids = {period.id for period in periods}
-    own = [line for line in all_lines if line.period in ids or (not line.period and _within(line.at, periods, now))]
-    own = [line for line in own if line.at >= begin]
-    rows = [row for row in verdicts if row.period in ids and row.at >= begin]
-    judged = [timeline.judged(row) for row in rows]
-    items, unread = stories.stories(rows, judged, own, snapshot)
-    asked = [one for one in parked if one.period in ids]
-    heard = dict.fromkeys([*(line.session for line in own), *(one.session for one in judged)])
+    night = Heard(periods, all_lines, verdicts, now)
+    own = [line for line in night.lines if line.at >= begin]
+    stops = [one for one in night.judged if one.at >= begin]
+    roots = {one.id: one.root for one in known.values()}
+    items, unread = stories.stories(night.told(), roots, snapshot, begin)
+    asked = [one for one in parked if one.period in night.ids and one.at >= begin]
+    heard = dict.fromkeys([*(line.session for line in own), *(one.session for one in stops)])
     heard.pop("", None)
     names = _names(heard, known)
-    known_from = _known_from(own, judged, begin)
+    known_from = _known_from(own, stops, begin)
     return Account(
         periods=tuple(periods),
         now=now,
         since=begin,
         until=max(begin, end),
-        running=running,
+        running=any(period.ended_at is None and (period.until is None or now < period.until) for period in periods),
         zone=periods[0].zone,
-        sessions=tuple(
-            _session(one, names[one], periods, begin, now, own, judged, known.get(one), known_from) for one in heard
-        ),
+        sessions=tuple(_session(one, names[one], night, begin, known.get(one), known_from) for one in heard),
         items=items,
         unread=unread,
         questions=tuple(one for one in asked if one.kind == "question"),
         refused=tuple(one for one in asked if one.kind != "question") or _refused_lines(own),
         bounds=_bounds(own),
-        failures=_failures(own, judged),
-        troubles=_troubles(own, all_lines, judged),
-        finished=any(period.ended_why == "done" for period in periods) or any(one.kind == "done" for one in judged),
+        failures=_failures(own, stops),
+        troubles=_troubles(own, all_lines, stops),
+        finished=any(period.ended_why == "done" for period in periods) or any(one.kind == "done" for one in stops),
     )
-
-
-def _end(period: AwayPeriod, now: Instant) -> Instant:
-    """When the period ended, or is to end; one without an end lasts until now."""
-    return period.ended_at if period.ended_at is not None else period.until if period.until is not None else now
-
-
-def _within(at: Instant, periods: Sequence[AwayPeriod], now: Instant) -> bool:
-    return any(period.since <= at <= _end(period, now) for period in periods)
 
 
 def _names(ids: Iterable[str], known: dict[str, SessionRow]) -> dict[str, str]:
@@ -216,29 +209,19 @@ def _names(ids: Iterable[str], known: dict[str, SessionRow]) -> dict[str, str]:
 
 
 def _session(
-    session: str,
-    name: str,
-    periods: Sequence[AwayPeriod],
-    begin: Instant,
-    now: Instant,
-    lines: Sequence[RecordLine],
-    judged: Sequence[Judged],
-    row: SessionRow | None,
-    known_from: Instant,
+    session: str, name: str, night: Heard, begin: Instant, row: SessionRow | None, known_from: Instant
 ) -> SessionAccount:
-    mine = [line for line in lines if line.session == session]
-    stops = [one for one in judged if one.session == session]
+    mine = [line for line in night.lines_of[session] if line.at >= begin]
+    stops = [one for one in night.judged_of[session] if one.at >= begin]
     spans: list[Span] = []
-    for period in periods:
-        since, until = max(period.since, begin), min(_end(period, now), now)
+    for since, until in night.times(session, begin):
         if since < known_from < until:
             spans.append(timeline.Span(since=since, until=known_from, kind="unknown"))
             since = known_from
-        told = [line for line in mine if line.period in (period.id, "") and since <= line.at <= until]
-        judged_then = [one for one in stops if one.period == period.id and since <= one.at <= until]
-        if told or judged_then or len(periods) == 1:
-            spans += timeline.spans(told, judged_then, since, until, row)
-    looks = tuple(look.replace(session=session) for look in timeline.looks(mine, stops))
+        told = [line for line in mine if since <= line.at <= until]
+        judged_then = [one for one in stops if since <= one.at <= until]
+        spans += timeline.spans(told, judged_then, since, until, row)
+    looks = timeline.looks(mine, stops, session)
     missed = [span.look for span in spans if span.cause == "missed_look" and span.look is not None]
     prompts = sum(line.kind == "prompt" for line in mine)
     at_work_before = bool(spans) and spans[0].kind == "working" and spans[0].since == begin
@@ -249,8 +232,10 @@ def _session(
         spans=tuple(spans),
         looks=looks,
         missed_looks=tuple(dict.fromkeys([*missed, *_looks_said_missed(mine)])),
+        root=row.root if row is not None else "",
         turns=max(prompts, len(looks)) + at_work_before,
         blocks=sum(one.block for one in stops),
+        blocked_at=tuple(one.at for one in stops if one.block),
         verdicts=len(stops),
         tokens=max(used) - (min(used) if len(used) > 1 else 0) if used else 0,
         heard_at=row.last_event_at if row is not None else 0,
@@ -285,32 +270,38 @@ def _refused_lines(lines: Iterable[RecordLine]) -> tuple[Parked, ...]:
 def _bounds(lines: Sequence[RecordLine]) -> tuple[BoundReached, ...]:
     """Each bound reached, with when the session went on after it."""
     found: list[BoundReached] = []
+    last: dict[str, int] = {}  # by session, the place of its last
     for line in lines:
         if line.kind in ("stopped_with_work_owed", "stopped_without_next_look"):
             owed = line.kind == "stopped_with_work_owed"
+            last[line.session] = len(found)
             found.append(BoundReached(at=line.at, session=line.session, bound=line.text, owed=owed))
-        elif line.kind == "resumed":
-            for index in range(len(found) - 1, -1, -1):
-                if found[index].session == line.session:
-                    if found[index].resumed_at is None:
-                        found[index] = found[index].replace(resumed_at=line.at)
-                    break
+        elif line.kind == "resumed" and line.session in last:
+            place = last[line.session]
+            if found[place].resumed_at is None:
+                found[place] = found[place].replace(resumed_at=line.at)
     return tuple(found)
 
 
 def _failures(lines: Sequence[RecordLine], judged: Sequence[Judged]) -> tuple[Failure, ...]:
     """Each error of the provider; errors in a row of one session that nothing came between are one."""
+    failed = {line.session for line in lines if line.kind == "error"}
+    resumed_at: dict[str, list[Instant]] = {session: [] for session in failed}
+    for line in lines:
+        if line.kind == "api_resumed" and line.session in failed:
+            resumed_at[line.session].append(line.at)
+    for one in judged if failed else ():
+        if one.session in failed:
+            resumed_at[one.session].append(one.at)
+    for times in resumed_at.values():
+        times.sort()
     found: list[Failure] = []
     for line in lines:
         if line.kind != "error":
             continue
-        later = [
-            other.at
-            for other in lines
-            if other.session == line.session and other.kind == "api_resumed" and other.at >= line.at
-        ]
-        later += [one.at for one in judged if one.session == line.session and one.at >= line.at]
-        resumed = min(later, default=None)
+        times = resumed_at[line.session]
+        later = bisect_left(times, line.at)
+        resumed = times[later] if later < len(times) else None
         if found and found[-1].session == line.session and found[-1].resumed_at == resumed:
             continue
         limit = timeline.limit_named(line.text)

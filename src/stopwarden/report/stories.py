@@ -1,8 +1,10 @@
-"""What became of each item of the list in one away period.
+"""What became of each item of the lists, in one away period or over several.
 
 The last verdict of each session holds the whole list as it was then; the lines of the record say
 when each item moved, and what happened after that verdict. An item that was done, waiting or gone
-before the person left is no part of the night. May not live here: time, wording.
+before the person left is no part of the night. Over several nights each is told by itself first:
+what one night did, the next finds as it was before. An item is known by its list and checkout, or,
+of a session's own todos, by the session. May not live here: time, wording.
 """
 
 from __future__ import annotations
@@ -12,15 +14,17 @@ from typing import TYPE_CHECKING
 from stopwarden.core.errors import StopwardenError
 from stopwarden.core.record import Record
 from stopwarden.store import journal
+from stopwarden.work.host_todos import SOURCE as OWN_TODOS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal
 
     from stopwarden.core.events import Instant, Item
-    from stopwarden.report.timeline import Judged
+    from stopwarden.report.judged import Judged
     from stopwarden.store.port import RecordLine, VerdictRow
 
+    Key = tuple[str, str, str]  # the checkout or the session, the source, the item
     Outcome = Literal["done", "doing", "open", "parked", "removed", "dropped", "handed_back", "waits", "before"]
 
 BULK = 3  # this many items found ticked at one stop, right after a block, are said to be ticked at once
@@ -61,6 +65,7 @@ class Story(Record):
     title: str
     outcome: Outcome
     source: str = ""
+    root: str = ""  # the checkout the source stands in
     session: str = ""
     at: Instant | None = None  # when it came to that, where the record says
     why: str = ""
@@ -85,53 +90,99 @@ class _Seen(Record):
     unread: tuple[str, ...]
 
 
+class Told(Record):
+    """One away period's lines and verdicts, and of each session its newest rows, the newest first."""
+
+    lines: tuple[RecordLine, ...]
+    judged: tuple[Judged, ...]
+    newest: tuple[tuple[VerdictRow, ...], ...]
+
+
 def stories(
-    rows: Iterable[VerdictRow],
-    judged: Sequence[Judged],
-    lines: Sequence[RecordLine],
-    snapshot: Callable[[str], str],
+    nights: Iterable[Told], roots: Mapping[str, str], snapshot: Callable[[str], str], since: Instant
 ) -> tuple[tuple[Story, ...], tuple[str, ...]]:
-    """Every item's story, in the order of the lists; and the sources that could not be read at the end."""
-    seen = _last_lists(rows, snapshot)
-    found: dict[tuple[str, str], Story] = {}
-    known: dict[tuple[str, str], Instant] = {}  # when each item was last seen in its list
+    """Every item's story, in the order of the lists; and the sources that could not be read at the end.
+
+    `nights` are the away periods, oldest first, whole; what was done before `since` is no part of it.
+    `roots` is the checkout of each session.
+    """
+    found: dict[Key, Story] = {}
+    unread: dict[str, None] = {}
+    for night in nights:
+        seen = _last_lists(night.newest, snapshot)
+        unread = dict.fromkeys(source for view in seen for source in view.unread) if seen else unread
+        told = _of_one_night(night, seen, roots)
+        lists = {key[:2] for key in told}
+        for key, story in found.items():
+            if key not in told and key[:2] in lists and story.outcome in ("open", "doing"):
+                found[key] = story.replace(outcome="before")  # taken off the list by the person, in between
+        for key, story in told.items():
+            found[key] = _joined(found.get(key), story)
+    return tuple(_cut(story, since) for story in found.values()), tuple(unread)
+
+
+def _joined(earlier: Story | None, later: Story) -> Story:
+    """One item over two nights: where the later one found it as the earlier one had left it, that was done then."""
+    if earlier is None:
+        return later
+    moves = (*earlier.moves, *later.moves)
+    as_left = {"before": ("done", "removed", "dropped", "handed_back"), "waits": ("parked",)}
+    if earlier.outcome in as_left.get(later.outcome, ()):
+        return earlier.replace(moves=moves)
+    return later.replace(moves=moves)
+
+
+def _cut(story: Story, since: Instant) -> Story:
+    done_before = story.outcome == "done" and story.at is not None and story.at < since
+    moves = tuple(move for move in story.moves if move.at >= since)
+    if not done_before and len(moves) == len(story.moves):
+        return story
+    return story.replace(outcome="before" if done_before else story.outcome, moves=moves)
+
+
+def _of_one_night(night: Told, seen: Sequence[_Seen], roots: Mapping[str, str]) -> dict[Key, Story]:
+    found: dict[Key, Story] = {}
+    known: dict[Key, Instant] = {}  # when each item was last seen in its list
+    by_id: dict[tuple[str, str], Key] = {}
     for view in sorted(seen, key=lambda view: view.at):
+        root = roots.get(view.session, "")
         for item in view.items:
-            found[item.source, item.id] = _as_last_seen(item, view.session)
-            known[item.source, item.id] = view.at
-    by_id = {story.id: key for key, story in found.items()}
-    bulk = _ticked_at_once(lines, judged)
-    for line in lines:
+            place = view.session if item.source == OWN_TODOS else root
+            key = (place, item.source, item.id)
+            found[key], known[key] = _as_last_seen(item, view.session, root), view.at
+            by_id[place, item.id] = key
+    bulk = _ticked_at_once(night.lines, night.judged)
+    allowed = {(one.session, one.at): one.unchanged_looks for one in night.judged}
+    for line in night.lines:
         if line.kind not in _MOVES or not line.item:
             continue
-        key = by_id.setdefault(line.item, ("", line.item))
+        root = roots.get(line.session, "")
+        key = by_id.get((line.session, line.item)) or by_id.setdefault((root, line.item), (root, "", line.item))
         story = found.get(key) or Story(
-            id=line.item, title=line.text or line.item, outcome="open", session=line.session
+            id=line.item, title=line.text or line.item, outcome="open", session=line.session, root=root
         )
         story = _moved(story, line, bulk, known.get(key))
         if line.kind == "item_handed_back" and story.outcome == "handed_back":
-            allowed = [one.unchanged_looks for one in judged if one.session == line.session and one.at == line.at]
-            story = story.replace(looks=max(allowed, default=0))
+            story = story.replace(looks=allowed.get((line.session, line.at), 0))
         found[key] = story
-    unread = dict.fromkeys(source for view in seen for source in view.unread)
-    return tuple(found.values()), tuple(unread)
+    return found
 
 
-def _last_lists(rows: Iterable[VerdictRow], snapshot: Callable[[str], str]) -> list[_Seen]:
-    """Of each session the newest verdict whose record can be read and saw a list at all."""
-    newest: dict[str, _Seen] = {}
-    for row in sorted(rows, key=lambda row: -row.id):
-        if row.session in newest or row.kind in ("plan_mode", "cancelled", "off"):
-            continue
-        try:
-            world = journal.decode(row.body, snapshot)[2]
-        except StopwardenError:
-            continue
-        newest[row.session] = _Seen(session=row.session, at=row.at, items=world.items, unread=world.unread)
-    return list(newest.values())
+def _last_lists(newest: Iterable[Sequence[VerdictRow]], snapshot: Callable[[str], str]) -> list[_Seen]:
+    """Of each session the newest verdict whose record can be read."""
+    found = []
+    for rows in newest:
+        for row in rows:
+            try:
+                world = journal.decode(row.body, snapshot)[2]
+            except StopwardenError:
+                continue
+            found.append(_Seen(session=row.session, at=row.at, items=world.items, unread=world.unread))
+            break
+    return found
 
 
-def _as_last_seen(item: Item, session: str) -> Story:
+def _as_last_seen(item: Item, session: str, root: str) -> Story:
     outcome = _STATES.get(item.state, "open")
     if item.before == item.state and item.state not in ("open", "doing"):
         outcome = "waits" if item.state == "waiting" else "before"
@@ -140,6 +191,7 @@ def _as_last_seen(item: Item, session: str) -> Story:
         title=item.title,
         outcome=outcome,
         source=item.source,
+        root=root,
         session=session,
         why=item.why,
         waits_on=item.waits_on or "",
@@ -170,15 +222,19 @@ def _ticked_at_once(lines: Sequence[RecordLine], judged: Sequence[Judged]) -> di
     for line in lines:
         if line.kind == "item_done":
             ticked[line.session, line.at] = ticked.get((line.session, line.at), 0) + 1
+    many = {key for key, number in ticked.items() if number >= BULK}
     said = {(line.session, line.at) for line in lines if line.kind == "bulk_close"}
-    return {
-        key: number
-        for key, number in ticked.items()
-        if key in said or (number >= BULK and _follows_a_block(key, judged))
-    }
+    said |= _follow_a_block(many - said, judged)
+    return {key: number for key, number in ticked.items() if key in said}
 
 
-def _follows_a_block(key: tuple[str, Instant], judged: Sequence[Judged]) -> bool:
-    session, at = key
-    earlier = [one for one in judged if one.session == session and one.at < at]
-    return bool(earlier) and max(earlier, key=lambda one: one.id).block
+def _follow_a_block(keys: set[tuple[str, Instant]], judged: Sequence[Judged]) -> set[tuple[str, Instant]]:
+    """Those of these sessions and instants before which that session's last verdict was a block."""
+    last: dict[tuple[str, Instant], Judged] = {}
+    sessions = {session for session, _ in keys}
+    for one in judged if keys else ():
+        if one.session in sessions:
+            for key in keys:
+                if key[0] == one.session and one.at < key[1] and (key not in last or one.id > last[key].id):
+                    last[key] = one
+    return {key for key, one in last.items() if one.block}

@@ -15,40 +15,25 @@ The spans of a session cover the away period exactly once. May not live here: it
 from __future__ import annotations
 
 from heapq import merge
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from stopwarden.core.bounds import MISSED_LOOK_AFTER, SILENT_AFTER
 from stopwarden.core.record import Record
-from stopwarden.wire import loads
+from stopwarden.report.judged import Judged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Literal
 
     from stopwarden.core.events import Instant
-    from stopwarden.store.port import RecordLine, SessionRow, VerdictRow
+    from stopwarden.store.port import RecordLine, SessionRow
 
     SpanKind = Literal["working", "waiting", "lost", "stopped", "finished", "unknown", "clock"]
+    _What = tuple[SpanKind, str, str, Instant | None, Instant | None]  # a span's fields but since and until
+    _Stretch = tuple[Instant, Instant, SpanKind, str, str, Instant | None, Instant | None]
 
 STEP_MIN = 60  # a smaller step of the clock is not worth a span of its own
-
-
-class Judged(Record):
-    """What the account needs of one verdict. Where its record is damaged only the row speaks."""
-
-    id: int
-    at: Instant
-    session: str
-    period: str
-    kind: str
-    rule: str
-    block: bool = False
-    look: Instant | None = None  # the nominal next look of the wake it was allowed with
-    look_latest: Instant | None = None
-    kept: bool = False  # that look is the keeper's
-    tokens: int = 0
-    unchanged_looks: int = 0  # the policy's: after so many wakes without progress an item is handed back
-    readable: bool = True
 
 
 class Span(Record):
@@ -78,17 +63,8 @@ class Look(Record):
     error: str = ""
 
 
-class _Event(Record):
-    """A line or a verdict of one session, as the walk sees it."""
-
-    at: Instant
-    kind: str
-    text: str = ""
-    verdict: Judged | None = None
-
-
-class _State(Record):
-    """What the session is doing since `since`."""
+class _State(NamedTuple):
+    """What the session is doing since `since`. A tuple, because a hundred thousand of them are made and dropped."""
 
     since: Instant
     kind: SpanKind
@@ -98,32 +74,6 @@ class _State(Record):
     latest: Instant | None = None
     resets_at: Instant | None = None
     at_bound: str = ""  # working on after the block that reached this bound
-
-
-def judged(row: VerdictRow) -> Judged:
-    """The little of a verdict's record that the account needs, without decoding the rest."""
-    known = Judged(
-        id=row.id,
-        at=row.at,
-        session=row.session,
-        period=row.period,
-        kind=row.kind,
-        rule=row.rule,
-        block=row.kind == "block",
-    )
-    try:
-        whole = loads(row.body)
-        verdict, wake = whole["verdict"], whole["verdict"]["wake"] or {}
-        return known.replace(
-            block=bool(verdict["block"]),
-            look=wake.get("nominal"),
-            look_latest=wake.get("latest"),
-            kept=wake.get("id") == "kept",
-            tokens=int(whole["world"]["tokens_used"]),
-            unchanged_looks=int(whole["policy"]["unchanged_looks"]),
-        )
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return known.replace(readable=False)
 
 
 def limit_named(error: str) -> bool:
@@ -136,42 +86,55 @@ def spans(
     lines: Iterable[RecordLine], verdicts: Iterable[Judged], since: Instant, until: Instant, row: SessionRow | None
 ) -> tuple[Span, ...]:
     """One session's time from `since` to `until`; lines and verdicts are its own, in the order they were written."""
-    events = [event for event in _in_order(lines, verdicts) if event.at <= until and event.kind not in _NOT_ITS_OWN]
+    events = [event for event in _in_order(lines, verdicts) if event.at <= until and not _of_others(event)]
     if not events:
         return (Span(since=since, until=until, kind="stopped", cause="not_heard"),) if until > since else ()
     walk = _Walk(since, until, _before(events[0], since))
     for event in events:
         walk.take(event)
     walk.end(row)
-    return tuple(walk.spans)
+    return walk.told()
 
 
-def looks(lines: Iterable[RecordLine], verdicts: Iterable[Judged]) -> tuple[Look, ...]:
+def looks(lines: Iterable[RecordLine], verdicts: Iterable[Judged], session: str = "") -> tuple[Look, ...]:
     """Every turn that a wake or the keeper opened in one session, with its outcome."""
-    found: list[Look] = []
+    told: list[tuple[Instant, bool, str, str]] = []  # when, whether by the keeper, outcome, error
     for event in _in_order(lines, verdicts):
-        if event.kind in ("look", "kept_look") or (event.kind == "prompt" and event.text == "wake"):
-            if found and found[-1].at == event.at:  # a look and its prompt are two lines of one turn
-                found[-1] = found[-1].replace(kept=found[-1].kept or event.kind == "kept_look")
-                continue
-            found.append(Look(at=event.at, session="", kept=event.kind == "kept_look"))
-        elif found and found[-1].outcome == "open":
-            if event.kind == "error":
-                found[-1] = found[-1].replace(outcome="failed", error=event.text)
-            elif event.verdict is not None:
-                found[-1] = found[-1].replace(outcome="ok")
-    return tuple(found)
+        if isinstance(event, Judged):
+            if told and told[-1][2] == "open":
+                told[-1] = (*told[-1][:2], "ok", "")
+        elif event.kind in ("look", "kept_look") or (event.kind == "prompt" and event.text == "wake"):
+            kept = event.kind == "kept_look"
+            if told and told[-1][0] == event.at:  # a look and its prompt are two lines of one turn
+                told[-1] = (event.at, told[-1][1] or kept, *told[-1][2:])
+            else:
+                told.append((event.at, kept, "open", ""))
+        elif event.kind == "error" and told and told[-1][2] == "open":
+            told[-1] = (*told[-1][:2], "failed", event.text)
+    if not told:
+        return ()
+    columns = dict(zip(("at", "kept", "outcome", "error"), zip(*told, strict=True), strict=True))
+    return tuple(Look.many(len(told), {**columns, "session": [session] * len(told)}))
 
 
-def _in_order(lines: Iterable[RecordLine], verdicts: Iterable[Judged]) -> list[_Event]:
+_AT = attrgetter("at")
+
+
+def _in_order(lines: Iterable[RecordLine], verdicts: Iterable[Judged]) -> Iterable[RecordLine | Judged]:
     """Lines by sequence and verdicts by id, merged by time: of the same second, the lines come first."""
-    told = [_Event(at=line.at, kind=line.kind, text=line.text) for line in sorted(lines, key=lambda line: line.seq)]
-    given = [_Event(at=one.at, kind="verdict", verdict=one) for one in sorted(verdicts, key=lambda one: one.id)]
-    return list(merge(told, given, key=lambda event: event.at))
+    told = sorted(lines, key=attrgetter("seq"))
+    given = sorted(verdicts, key=attrgetter("id"))
+    return merge(told, given, key=_AT)
 
 
-def _before(first: _Event, since: Instant) -> _State:
+def _of_others(event: RecordLine | Judged) -> bool:
+    return not isinstance(event, Judged) and event.kind in _NOT_ITS_OWN
+
+
+def _before(first: RecordLine | Judged, since: Instant) -> _State:
     """What the session did before its first event: at a stop it was working, before a new turn it was idle."""
+    if isinstance(first, Judged):
+        return _State(since=since, kind="working")
     if first.kind in ("prompt", "look", "kept_look", "missed_look", "idle"):
         return _State(since=since, kind="stopped", cause="no_turn")
     if first.kind in ("session_started", "not_covered"):
@@ -228,14 +191,14 @@ class _Walk:
 
     def __init__(self, since: Instant, until: Instant, state: _State) -> None:
         self.since, self.until, self.state = since, until, state
-        self.spans: list[Span] = []
+        self._told: list[_Stretch] = []
         self._at_bound: tuple[Instant, str] | None = None
 
-    def take(self, event: _Event) -> None:
+    def take(self, event: RecordLine | Judged) -> None:
         """One event; what it does not touch stays as it is."""
         at = max(event.at, self.state.since)
-        if event.kind == "verdict" and event.verdict is not None:
-            self._verdict(at, event.verdict)
+        if isinstance(event, Judged):
+            self._verdict(at, event)
         elif event.kind == "clock_stepped":
             self._clock(at, event.text)
         elif event.kind == "silent":
@@ -273,7 +236,7 @@ class _Walk:
         elif state.kind == "working" and quiet:
             self._become(_State(since=last, kind="lost", cause="silent"))
         elif state.cause == "limit" and row is not None:
-            self.state = state.replace(resets_at=row.error_resets_at)
+            self.state = state._replace(resets_at=row.error_resets_at)
         self._close(self.until)
 
     def _verdict(self, at: Instant, verdict: Judged) -> None:
@@ -307,9 +270,9 @@ class _Walk:
         """The work of before has ended at some moment without a stop that we saw."""
         state = self.state
         if state.kind == "working" and state.at_bound:
-            self.state = state.replace(kind="stopped", cause="bound", detail=state.at_bound)
+            self.state = state._replace(kind="stopped", cause="bound", detail=state.at_bound)
         elif state.kind == "working" and at - state.since >= SILENT_AFTER:
-            self.state = state.replace(kind="lost", cause="silent")
+            self.state = state._replace(kind="lost", cause="silent")
 
     def _silent(self, at: Instant, text: str) -> None:
         """The hook saw that nothing had been heard since an instant although a turn was running."""
@@ -324,11 +287,12 @@ class _Walk:
         if step >= STEP_MIN:
             state, began = self.state, max(self.state.since, at - step)
             self._become(_State(since=began, kind="clock", cause="clock_stepped"))
-            self._become(state.replace(since=at))
+            self._become(state._replace(since=at))
 
     def _become(self, state: _State) -> None:
         """From `state.since` on it is so; never from before the present state began."""
-        state = state.replace(since=max(state.since, self.state.since))
+        if state.since < self.state.since:
+            state = state._replace(since=self.state.since)
         self._close(state.since)
         self.state = state
 
@@ -339,28 +303,23 @@ class _Walk:
         late = end
         if state.kind == "waiting" and state.latest is not None and end > state.latest + MISSED_LOOK_AFTER:
             late = max(begin, state.latest)
-        self._add(
-            Span(
-                since=begin,
-                until=late,
-                kind=state.kind,
-                cause=state.cause,
-                detail=state.detail,
-                look=state.look,
-                resets_at=state.resets_at,
-            )
-        )
-        self._add(Span(since=late, until=end, kind="lost", cause="missed_look", look=state.look))
+        self._add(begin, late, (state.kind, state.cause, state.detail, state.look, state.resets_at))
+        self._add(late, end, ("lost", "missed_look", "", state.look, None))
 
-    def _add(self, span: Span) -> None:
-        """Appends a span; the same state going on is one span."""
-        if span.until <= span.since:
+    def _add(self, since: Instant, until: Instant, what: _What) -> None:
+        """Appends a stretch; the same state going on is one stretch."""
+        if until <= since:
             return
-        last = self.spans[-1] if self.spans else None
-        if last is not None and span == last.replace(since=span.since, until=span.until) and last.until == span.since:
-            self.spans[-1] = last.replace(until=span.until)
-        else:
-            self.spans.append(span)
+        if self._told and self._told[-1][1:] == (since, *what):
+            since = self._told.pop()[0]
+        self._told.append((since, until, *what))
+
+    def told(self) -> tuple[Span, ...]:
+        """The stretches so far."""
+        if not self._told:
+            return ()
+        columns = dict(zip(Span.fields, zip(*self._told, strict=True), strict=True))
+        return tuple(Span.many(len(self._told), columns))
 
 
 def clock_step(text: str) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NAMES = """
     at since until now look resets_at resumed_at ended_at answered_at delivered_at missed_looks nominal earliest latest
     deadline first_seen fires_at fires_said_at next_look next_look_latest recent_blocks claimed_at expires_at
-    released_at kept_look
+    released_at kept_look blocked_at
 """
 _INSTANTS = frozenset(_NAMES.split())
 
