@@ -32,6 +32,7 @@ COMMANDS = {
     "parked": ("parked", "questions and permissions that wait for you"),
     "answer": ("answer", "answer a parked question"),
     "explain": ("explain", "why one stop was blocked or allowed"),
+    "replay": ("replay", "judge recorded stops again, as they were or under another policy"),
     "list": ("list", "show the list of work"),
     "add": ("add", "put an item on the list"),
     "done": ("done", "tick an item"),

@@ -52,6 +52,13 @@ def policy_of(env: Mapping[str, str], sets: Sequence[str] = (), *, keeper: bool 
     return policy_from(named)
 
 
+def named_values(words: Sequence[str]) -> dict[str, object]:
+    """What `name=value` words say, by name, each checked. Raises SettingError or UsageError."""
+    named = dict(map(_set, words))
+    policy_from(named)
+    return named
+
+
 def read_settings(env: Mapping[str, str]) -> dict[str, object]:
     """What the settings file says, by name; empty where there is none.
 

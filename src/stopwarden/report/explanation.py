@@ -109,7 +109,7 @@ def explain(row: VerdictRow, snapshot: Callable[[str], str], name: str = "") -> 
         zone=world.zone,
         evidence=policy.wake_evidence,
     )
-    again = verdict if faulty else judge(stop, session, world, policy).replace(after=None)
+    again = verdict if faulty else judge(stop, session, world, policy)
     return Explanation(
         id=row.id,
         stop=stop,
@@ -119,13 +119,19 @@ def explain(row: VerdictRow, snapshot: Callable[[str], str], name: str = "") -> 
         verdict=verdict,
         findings=findings,
         judged_by=journal.judged_by(row.body),
-        differences=tuple(
-            Difference(what=field, recorded=_shown(getattr(verdict, field)), now=_shown(getattr(again, field)))
-            for field in Verdict.fields
-            if getattr(verdict, field) != getattr(again, field)
-        ),
+        differences=differences(verdict, again),
         name=name or row.session[:8],
         judged_again=not faulty,
+    )
+
+
+def differences(recorded: Verdict, now: Verdict) -> tuple[Difference, ...]:
+    """Every part in which a verdict comes out otherwise; the state after it is no part of the record."""
+    now = now.replace(after=None)
+    return tuple(
+        Difference(what=field, recorded=_shown(getattr(recorded, field)), now=_shown(getattr(now, field)))
+        for field in Verdict.fields
+        if getattr(recorded, field) != getattr(now, field)
     )
 
 
