@@ -7,9 +7,11 @@ import shutil
 from typing import TYPE_CHECKING
 
 from stopwarden.cli import record
+from stopwarden.core.bounds import DAY
 from stopwarden.core.errors import UsageError
 from stopwarden.core.periods import holds
 from stopwarden.report.account import account, as_json
+from stopwarden.report.nights import nights
 from stopwarden.report.reading import LocalTimes, plain
 from stopwarden.report.text import render
 
@@ -22,18 +24,22 @@ if TYPE_CHECKING:
     from stopwarden.report.account import Account
     from stopwarden.store.port import RecordLine, Store
 
+WEEK = 7 * DAY
 WIDEST = 110  # columns; longer lines are hard to read in the morning
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's words."""
     parser.description = "What happened in the last away period, or in the one that is still running."
-    parser.add_argument("--since", metavar="TIME", help="only from then on, over all away periods since (22:00, 8h, …)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--since", metavar="TIME", help="only from then on, over all away periods since (22:00, 8h, …)")
+    which.add_argument("--week", action="store_true", help="all away periods of the last 7 days, one line a night")
     parser.add_argument("--period", metavar="ID", help="this away period (its id or the beginning of it)")
     parser.add_argument("--verbose", "-v", action="store_true", help="every stretch of time, every item, every wake")
     parser.add_argument("--json", action="store_true", help="the whole account as one JSON object, times in UTC")
     parser.epilog = (
         "examples:\n  stopwarden report\n  stopwarden report --since 22:00 --verbose\n"
+        "  stopwarden report --week\n"
         "exit code: 0 a report was given, 1 nothing is recorded"
     )
 
@@ -42,12 +48,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Prints the report; 1 where no away period is recorded."""
     now = context.now()
     since = record.instant_before(args.since, now, context.zone) if args.since else None
+    if args.week:
+        since = now - WEEK
     with record.opened(context) as store:
         all_periods = sorted(store.periods(), key=lambda period: period.since)
         chosen = _chosen(all_periods, args.period, since, now, context.cwd)
+        if args.week and chosen and chosen[0].since > now - WEEK - DAY:
+            since = None  # the night a week ago is told whole
         told = tell(store, chosen, now, context.state_dir, since) if chosen else None
     if args.json:
-        context.say(json.dumps({"v": 1, "account": None} if told is None else as_json(told), ensure_ascii=False))
+        values = {"v": 1, "account": None} if told is None else as_json(told, nights(told, context.zone))
+        context.say(json.dumps(values, ensure_ascii=False))
         return 0 if told is not None else 1
     if told is None:
         _nothing(context, since, now)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from stopwarden.core.events import AwayPeriod, Instant
     from stopwarden.report.judged import Judged
+    from stopwarden.report.nights import Night
     from stopwarden.report.stories import Story
     from stopwarden.report.timeline import Look, Span
     from stopwarden.store.port import RecordLine, SessionRow, VerdictRow
@@ -125,6 +126,12 @@ class Account(Record):
     def empty(self) -> bool:
         """Nothing was heard of any session."""
         return not any(one.turns or one.verdicts for one in self.sessions) and not self.items
+
+    @property
+    def planned(self) -> Instant | None:
+        """When the last of the periods that still run is to end; None without an end, or where none runs."""
+        ends = [period.until for period in self.periods if period.ended_at is None]
+        return max((end for end in ends if end is not None), default=None) if None not in ends else None
 
     @property
     def tonight(self) -> tuple[Story, ...]:
@@ -345,9 +352,9 @@ def _gaps(lines: Sequence[RecordLine]) -> list[Trouble]:
 # --- as JSON ------------------------------------------------------------------------------------
 
 
-def as_json(given: Account) -> dict[str, Any]:
+def as_json(given: Account, nights: Sequence[Night] = ()) -> dict[str, Any]:
     """The account as plain values for JSON: instants as ISO 8601 in UTC, lengths in seconds."""
-    whole: dict[str, Any] = {"v": 1, **plain_values(given, "")}
+    whole: dict[str, Any] = {"v": 1, **plain_values(given, ""), "nights": plain_values(tuple(nights), "")}
     whole["counts"] = {
         "done": len(given.done),
         "of": len(given.tonight),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stopwarden.report.account import Account, BoundReached, SessionAccount, Trouble
     from stopwarden.report.reading import LocalTimes
     from stopwarden.report.stories import Story
-    from stopwarden.report.timeline import Span
+    from stopwarden.report.timeline import Look, Span
     from stopwarden.store.port import Parked
 
 CAUSES = {
@@ -43,6 +43,21 @@ CAUSES = {
     "off": "switched off",
     "observe": "only observed",
     "not_away": "not away for it",
+}
+SPENT = {
+    "working": "worked",
+    "waiting": "waited",
+    "lost": "lost",
+    "stopped": "stopped",
+    "finished": "nothing left",
+    "unknown": "not recorded",
+}
+ENDED = {
+    "time": "",
+    "back": "you came back",
+    "done": "the list was done",
+    "prompt": "you typed a prompt",
+    "replaced": "you went away anew",
 }
 
 
@@ -144,6 +159,21 @@ class Phrases:
         if span.cause == "ended" and span.detail and span.detail != "other":
             return f"closed: {plain(span.detail, 30)}"
         return CAUSES.get(span.cause, span.cause.replace("_", " "))
+
+    def stretch(self, span: Span) -> str:
+        """One stretch of a session's time: when, what, how long, and why it was no work."""
+        what = {"clock": "the clock was set forward", "finished": "nothing left", "unknown": "not recorded"}.get(
+            span.kind, span.kind
+        )
+        look = f", next look {self.times.clock(span.look)}" if span.kind == "waiting" and span.look else ""
+        why = f": {self.why(span)}" if span.cause and span.kind not in ("clock", "waiting", "unknown") else ""
+        return f"{self.times.span(span.since, span.until)}  {what} {length(span.seconds)}{look}{why}"
+
+    def look(self, look: Look) -> str:
+        """A wake that opened a turn, and how that turn ended."""
+        by = "the keeper woke it" if look.kept else "a wake came"
+        error = f": {plain(look.error, 80)}" if look.error else ""
+        return f"{self.times.clock(look.at)}  {by}: {look.outcome}{error}"
 
     def let_stop(self, bound: BoundReached) -> str:
         """A bound that was reached, and what came of it."""

@@ -39,17 +39,23 @@ class LocalTimes:
     def __init__(self, zone: Zone, since: Instant, until: Instant, now: Instant | None = None) -> None:
         self.zone, self._near = zone, until if now is None else now
         self._since, self._until = since, until
+        self._of_days = until - since > DAY  # then a time of day alone would not tell which day's
         self.changes = tuple(_changes(zone, since, until))
 
     def clock(self, at: Instant) -> str:
-        """ "23:05", in a repeated hour "01:30 (1st)"."""
+        """ "23:05", in a repeated hour "01:30 (1st)"; "Mon 23:05" where the account is longer than a day."""
+        return self.day_clock(at) if self._of_days else self.time_of_day(at)
+
+    def time_of_day(self, at: Instant) -> str:
+        """ "23:05", whatever the day."""
         there = self._there(at)
         return f"{there.tm_hour:02}:{there.tm_min:02}{self._which(at)}"
 
     def second(self, at: Instant) -> str:
         """ "23:05:09": where events follow each other within a minute."""
         there = self._there(at)
-        return f"{there.tm_hour:02}:{there.tm_min:02}:{there.tm_sec:02}{self._which(at)}"
+        day = f"{self.day(at)} " if self._of_days else ""
+        return f"{day}{there.tm_hour:02}:{there.tm_min:02}:{there.tm_sec:02}{self._which(at)}"
 
     def day(self, at: Instant) -> str:
         """ "Mon", with the date where the weekday alone would not tell: "Mon 30 Nov"."""
@@ -62,11 +68,14 @@ class LocalTimes:
 
     def day_clock(self, at: Instant) -> str:
         """ "Mon 23:05"."""
-        return f"{self.day(at)} {self.clock(at)}"
+        return f"{self.day(at)} {self.time_of_day(at)}"
 
     def span(self, since: Instant, until: Instant) -> str:
         """ "03:02-03:57", and "03:02" alone within one minute."""
         begin, end = self.clock(since), self.clock(until)
+        if self._of_days and self.day(since) == self.day(until):
+            end = self.time_of_day(until)
+            return begin if begin.endswith(f" {end}") and until - since < HOUR else f"{begin}-{end}"
         return begin if begin == end and until - since < HOUR else f"{begin}-{end}"
 
     def notes(self) -> list[str]:

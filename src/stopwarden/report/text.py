@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stopwarden.core.bounds import MINUTE
+from stopwarden.core.bounds import DAY, MINUTE
 from stopwarden.report.moments import length
-from stopwarden.report.phrases import Phrases, proof
+from stopwarden.report.nights import nights
+from stopwarden.report.phrases import ENDED, SPENT, Phrases, proof
 from stopwarden.report.reading import LocalTimes, count, cut, hours, padded, plain, tokens, whole_minutes, width
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from stopwarden.core.events import Instant, Zone
     from stopwarden.report.account import Account, SessionAccount
-    from stopwarden.report.timeline import Span
+    from stopwarden.report.nights import Night
 
     Entry = TypeVar("Entry")
 
@@ -30,14 +31,6 @@ LABEL = 11  # columns of the section's name
 SHOWN = 5  # entries of a section on the one screen
 WORTH_A_CAUSE = 5 * MINUTE  # shorter stops, as at the beginning, need no explanation
 TITLE = 44  # columns of an item's title
-
-ENDED = {
-    "time": "",
-    "back": "you came back",
-    "done": "the list was done",
-    "prompt": "you typed a prompt",
-    "replaced": "you went away anew",
-}
 
 
 def render(account: Account, zone: Zone, *, verbose: bool = False, columns: int = 80, color: bool = False) -> str:
@@ -65,6 +58,7 @@ class _Page:
             self._do_first()
         self._look_at()
         self.lines.append("")
+        self._nights()
         self._done()
         self._not_done()
         self._time()
@@ -81,8 +75,8 @@ class _Page:
         account, times = self.account, self.times
         begin = times.day_clock(account.since)
         if account.running:
-            until = account.periods[-1].until
-            end = f"now ({times.clock(account.now)})"
+            until = account.planned
+            end = f"now ({times.time_of_day(account.now)})"
             planned = f", until {times.day_clock(until)}" if until is not None else ", until you are back"
         else:
             end, planned = times.day_clock(account.until), ""
@@ -94,7 +88,7 @@ class _Page:
             self.lines.append(self._bold(result))
         why = ENDED.get(account.periods[-1].ended_why, account.periods[-1].ended_why)
         planned_end = account.periods[-1].until
-        if why and not account.running:
+        if why and not account.running and len(account.periods) == 1:
             early = planned_end is not None and planned_end - account.until
             self._sentence(f"It ended {length(early)} early: {why}." if early and early > 0 else f"It ended: {why}.")
         if account.zone and account.zone != self.zone.name:
@@ -150,6 +144,25 @@ class _Page:
             entries.append(f"{len(self.account.troubles) - SHOWN} more: stopwarden report --verbose")
         self._section("LOOK AT", entries)
 
+    def _nights(self) -> None:
+        told = nights(self.account, self.zone)
+        if len(told) < 2:
+            return
+        rows: list[tuple[str, ...]] = [("", "done", "worked", "waited", "lost", "stopped")]
+        for when, some in [*((night_times(one, self.times), (one,)) for one in told), ("in all", told)]:
+            spent = [sum(getattr(one, kind) for one in some) for kind in ("working", "waiting", "lost", "stopped")]
+            rows.append((when, f"{sum(one.done for one in some):,}", *map(hours, spent)))
+        widths = [max(width(row[place]) for row in rows) for place in range(len(rows[0]))]
+        self._section(
+            "NIGHTS",
+            [
+                padded(row[0], widths[0])
+                + "".join(f"  {part:>{columns}}" for part, columns in zip(row[1:], widths[1:], strict=True))
+                for row in rows
+            ],
+        )
+        self.lines.append("")
+
     def _done(self) -> None:
         done = self.account.done
         at_once = [s for s in done if s.at_once and not s.verified]
@@ -199,17 +212,9 @@ class _Page:
             self._section("TIME", entries, name_columns + 2 if many else 2)
 
     def _spent(self, one: SessionAccount) -> str:
-        kinds = {
-            "working": "worked",
-            "waiting": "waited",
-            "lost": "lost",
-            "stopped": "stopped",
-            "finished": "nothing left",
-            "unknown": "not recorded",
-        }
-        seconds = whole_minutes([one.seconds(kind) for kind in kinds])
+        seconds = whole_minutes([one.seconds(kind) for kind in SPENT])
         parts = []
-        for (kind, word), spent in zip(kinds.items(), seconds, strict=True):
+        for (kind, word), spent in zip(SPENT.items(), seconds, strict=True):
             if not one.seconds(kind) or (not spent and kind in ("stopped", "finished")):
                 continue
             why = self._causes(one, kind)
@@ -264,22 +269,11 @@ class _Page:
 
     def _sessions(self) -> None:
         for one in self.account.sessions:
-            told = [(span.since, self._stretch(span)) for span in one.spans]
-            for turn in one.looks:
-                by = "the keeper woke it" if turn.kept else "a wake came"
-                error = f": {plain(turn.error, 80)}" if turn.error else ""
-                told.append((turn.at, f"  {self.times.clock(turn.at)}  {by}: {turn.outcome}{error}"))
+            told = [(span.since, f"  {self.say.stretch(span)}") for span in one.spans]
+            told += [(look.at, f"    {self.say.look(look)}") for look in one.looks]
             entries = [f"{self.names[one.id]}   session {plain(one.id, 60)}"]
             self.lines.append("")
             self._section("SESSION", entries + [line for _, line in sorted(told, key=lambda pair: pair[0])])
-
-    def _stretch(self, span: Span) -> str:
-        what = {"clock": "the clock was set forward", "finished": "nothing left", "unknown": "not recorded"}.get(
-            span.kind, span.kind
-        )
-        look = f", next look {self.times.clock(span.look)}" if span.kind == "waiting" and span.look else ""
-        why = f": {self.say.why(span)}" if span.cause and span.kind not in ("clock", "waiting", "unknown") else ""
-        return f"  {self.times.span(span.since, span.until)}  {what} {length(span.seconds)}{look}{why}"
 
     def _stories(self) -> None:
         entries = []
@@ -325,6 +319,12 @@ class _Page:
 
     def _bold(self, text: str) -> str:
         return f"\x1b[1m{text}\x1b[0m" if self.color else text
+
+
+def night_times(night: Night, times: LocalTimes) -> str:
+    """ "Mon 23:05-07:30", and with both days where it is longer than one."""
+    end = times.time_of_day(night.until) if night.until - night.since < DAY else times.day_clock(night.until)
+    return f"{times.day_clock(night.since)}-{end}"
 
 
 def _wrapped(text: str, columns: int, indent: int) -> list[str]:
