@@ -81,7 +81,7 @@ def test_a_blocked_stop_is_explained_in_plain_words() -> None:
         "           nothing was blocked before",
         "COUNTS     block 1 of 40 in a row without progress · 1 of 8 without a tool",
         "           1 of 30 this hour · 1 of 300 this away period",
-        "AGAIN      judged again from the record: the same verdict (judge 0.1.0, rules 1)",
+        "AGAIN      judged again from the record: the same verdict (judge 0.1.0, rules 2)",
     ]
 
 
@@ -174,7 +174,7 @@ def test_a_verdict_that_comes_out_otherwise_today_is_not_covered_up() -> None:
     assert not again.agrees
     assert {one.what for one in again.differences} == {"block", "kind"}
     text = told(row)
-    assert "judged again from the record: NOT the same (it was judged by 0.1.0, rules 1)" in text
+    assert "judged again from the record: NOT the same (it was judged by 0.1.0, rules 2)" in text
     assert "kind: was waiting, is now block" in text
 
 

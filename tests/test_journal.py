@@ -177,7 +177,7 @@ def test_a_long_list_is_kept_once_for_all_stops_of_a_night() -> None:
 
 def test_a_verdict_names_the_version_that_judged_it() -> None:
     """The judge's version stands in the record, and an unreadable one has none."""
-    assert journal.judged_by(encoded(NOW, World(zone=LONDON), Snapshots())) == "0.1.0, rules 1"
+    assert journal.judged_by(encoded(NOW, World(zone=LONDON), Snapshots())) == "0.1.0, rules 2"
     assert [journal.judged_by(body) for body in ("", "[]", "{}", "{")] == ["", "", "", ""]
 
 

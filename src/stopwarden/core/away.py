@@ -8,6 +8,7 @@ The table (design §3; the seed's newest rule):
     away.owed_changed             yes            yes    yes       block
     away.no_qualifying_wake       no             yes    -         block
     away.no_next_look             no             no     -         block
+    away.ready_offered            a wait, but ready work was not offered yet: block, once
     away.bound_reached            a block would pass a bound      allow, bound_reached
     away.bound_kept_look          the same, a living keeper looks allow, waiting
     away.until_done               nothing owed, held or awaited   allow, done
@@ -27,12 +28,15 @@ from stopwarden.core import leases, owed, reason, wakes
 from stopwarden.core.bounds import HOST_CAP_DEFAULT, HOUR
 from stopwarden.core.events import Counters, Happening, Verdict, WakeFinding
 from stopwarden.core.record import Record
+from stopwarden.core.reservations import is_taken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from stopwarden.core.bounds import Policy
-    from stopwarden.core.events import AwayPeriod, Instant, Item, SessionState, Stop, World
+    from stopwarden.core.events import AwayPeriod, Instant, Item, Reservation, SessionState, Stop, World
     from stopwarden.core.owed import Assessment
+
+PASSED_SHOWN = 20  # items that others hold, named in the record once each
 
 
 class _Look(Record):
@@ -47,7 +51,8 @@ class _Look(Record):
 def check(stop: Stop, state: SessionState, world: World, policy: Policy, period: AwayPeriod) -> Verdict:
     """The verdict of the away check on a stop that reached it. `period` holds for this session."""
     state = begin_period(state, period)
-    owes = owed.assess(world.items, world.unread, state)
+    items, elsewhere = owed.apart(world.items, world.reservations, stop.session, stop.at)
+    owes = owed.assess(items, world.unread, state)
     look = _judge_wakes(stop, world, policy)
     if period.until_done and not owes.anything_owed and not owes.awaited and not _held(stop, world):
         return _allow("done", "away.until_done", stop, state, world, owes, look, (Happening(kind="until_done"),))
@@ -57,10 +62,18 @@ def check(stop: Stop, state: SessionState, world: World, policy: Policy, period:
     if looks >= policy.unchanged_looks and owes.owed:
         handed_back, looks = owes.owed[0], 0
         state = state.replace(handed_back=(*state.handed_back, handed_back.id))
-        owes = owed.assess(world.items, world.unread, state)
+        owes = owed.assess(items, world.unread, state)
         changed = True
     state = state.replace(unchanged_looks=looks)
     back = (Happening(kind="item_handed_back", item=handed_back.id, text=handed_back.title),) if handed_back else ()
+    ready, busy = owed.apart(world.ready, world.reservations, stop.session, stop.at)
+    others = (*elsewhere, *busy)
+    may_wait = look.chosen is not None and not (owes.anything_owed and changed)
+    if may_wait and _is_new(ready, state, policy) and not _past_bound(stop, state, world, policy, period, owes):
+        rule = "away.ready_offered"
+        return _block_within_bounds(
+            rule, stop, state, world, policy, period, owes, look, ready, others, handed_back, back
+        )
     if look.chosen is not None and not owes.anything_owed:
         state = state.replace(fingerprint=owes.fingerprint)  # the empty set is a value: {A}, {}, {A} is a change
         return _allow("waiting", "away.waiting_nothing_owed", stop, state, world, owes, look, back)
@@ -72,7 +85,7 @@ def check(stop: Stop, state: SessionState, world: World, policy: Policy, period:
         rule = "away.no_qualifying_wake"
     else:
         rule = "away.no_next_look"
-    return _block_within_bounds(rule, stop, state, world, policy, period, owes, look, handed_back, back)
+    return _block_within_bounds(rule, stop, state, world, policy, period, owes, look, ready, others, handed_back, back)
 
 
 def begin_period(state: SessionState, period: AwayPeriod) -> SessionState:
@@ -91,7 +104,7 @@ def begin_period(state: SessionState, period: AwayPeriod) -> SessionState:
 
 
 def _judge_wakes(stop: Stop, world: World, policy: Policy) -> _Look:
-    deadline = leases.deadline(world.reservations, world.copy, stop.at, policy)
+    deadline = leases.deadline(world.reservations, world.copy, stop.at, policy, stop.session)
     chosen, findings = wakes.judge_wakes(
         stop.wakes or (),
         now=stop.at,
@@ -111,8 +124,13 @@ def _judge_wakes(stop: Stop, world: World, policy: Policy) -> _Look:
         deadline=deadline,
         chosen=chosen,
         rejected=tuple(finding for finding in findings if not finding.qualifies) + unread,
-        overdue=leases.overdue(world.reservations, world.copy, stop.at, policy),
+        overdue=leases.overdue(world.reservations, world.copy, stop.at, policy, stop.session),
     )
+
+
+def _is_new(ready: tuple[Item, ...], state: SessionState, policy: Policy) -> bool:
+    """Whether the head of the ready queue was not offered to this session in this period."""
+    return policy.offer_ready and bool(ready) and ready[0].id not in state.offered
 
 
 def _held(stop: Stop, world: World) -> bool:
@@ -166,10 +184,10 @@ def _bound(counts: _Counts, stop: Stop, world: World, policy: Policy, period: Aw
 
 
 def _past_bound(
-    counts: _Counts, state: SessionState, stop: Stop, world: World, policy: Policy, period: AwayPeriod
+    stop: Stop, state: SessionState, world: World, policy: Policy, period: AwayPeriod, owes: Assessment
 ) -> str:
     """The bound that the last block of this row had reached already, or ""."""
-    bound = _bound(counts, stop, world, policy, period)
+    bound = _bound(_counts(state, owes, stop.at), stop, world, policy, period)
     return bound if bound not in ("wall_time", "tokens") or state.bound == bound else ""
 
 
@@ -225,11 +243,13 @@ def _block_within_bounds(
     period: AwayPeriod,
     owes: Assessment,
     look: _Look,
+    ready: tuple[Item, ...],
+    others: tuple[Reservation, ...],
     handed_back: Item | None,
     happenings: tuple[Happening, ...],
 ) -> Verdict:
     before = _counts(state, owes, stop.at)
-    past = _past_bound(before, state, stop, world, policy, period)
+    past = _past_bound(stop, state, world, policy, period, owes)
     if past and look.chosen is not None and look.chosen.id == "kept":
         return _allow("waiting", "away.bound_kept_look", stop, state, world, owes, look, happenings)
     if past:
@@ -255,6 +275,13 @@ def _block_within_bounds(
         )
         for item in given_up
     )
+    passed = {f"{held.item} {held.session}": held for held in others[:PASSED_SHOWN]}
+    passed_over = tuple(
+        Happening(kind="passed_over", item=held.item, text=held.session or "the person")
+        for key, held in passed.items()
+        if key not in state.passed_over
+    )
+    offered = ready[0] if ready and (rule == "away.ready_offered" or not owes.anything_owed) else None
     after = state.replace(
         fingerprint=owes.fingerprint,
         blocks=counts.blocks,
@@ -268,12 +295,14 @@ def _block_within_bounds(
         wake_started=False,
         reached=owes.reached,
         graced=(*state.graced, *owes.newly_given_up),
+        offered=(*state.offered, offered.id) if offered and offered.id not in state.offered else state.offered,
+        passed_over=tuple(dict.fromkeys((*state.passed_over, *passed))),
         compacted=False,
     )
     call = ""
     if look.chosen is None and (counts.blocks >= reason.ESCALATE_FROM or world.ask_safety_wake):
         call = wakes.suggest(stop.at, look.deadline, world.scheduler, world.zone, policy.wake_evidence)
-    free, held_by_others = owed.takeable(world.ready, world.reservations, stop.session, stop.at)
+    mine = tuple(held for held in world.reservations if held.session == stop.session and not held.terminal)
     words = reason.Circumstances(
         now=stop.at,
         zone=world.zone,
@@ -291,14 +320,20 @@ def _block_within_bounds(
         checklist=world.checklist,
         background=stop.background,
         answers=world.answers,
-        held_by_others=held_by_others,
+        held_by_others=others,
+        held=tuple(held.item for held in mine if leases.is_live(held, stop.at)),
+        lapsed=tuple(held.item for held in mine if not leases.is_live(held, stop.at) and held.released_at is None),
+        lost=tuple(held for held in world.reservations if held.taken_from == stop.session and is_taken(held, stop.at)),
+        shared=world.shared,
+        offered=offered,
+        unread_ready=world.unread_ready,
     )
     return Verdict(
         block=True,
         kind="block",
         rule=rule,
         at=stop.at,
-        reason=reason.block_reason(owes, free, words),
+        reason=reason.block_reason(owes, words),
         owed=tuple([item.id for item in owes.owed]),
         fingerprint=owes.fingerprint,
         counters=Counters(
@@ -313,5 +348,5 @@ def _block_within_bounds(
         deadline=look.deadline,
         zone=world.zone.name,
         after=after,
-        happenings=(*owes.happenings, *parked, *happenings),
+        happenings=(*owes.happenings, *parked, *passed_over, *happenings),
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stopwarden.core.bounds import Policy
     from stopwarden.core.events import SessionState, Stop, World
 
-JUDGE = "1"  # raised when the same inputs may get another verdict; recorded with every verdict
+JUDGE = "2"  # raised when the same inputs may get another verdict; recorded with every verdict
 
 
 def judge(stop: Stop, session: SessionState, world: World, policy: Policy) -> Verdict:

@@ -57,24 +57,49 @@ def skew_for(reservation: Reservation, skew: int) -> int:
     return min(skew, _lease(reservation) // SKEW_SHARE)
 
 
-def deadline(reservations: Iterable[Reservation], copy: str, now: Instant, policy: Policy) -> Instant:
+def deadline(
+    reservations: Iterable[Reservation], copy: str, now: Instant, policy: Policy, session: str | None = None
+) -> Instant:
     """The latest instant at which a session of this copy must look again.
 
     The earliest renewal due, less the skew, of the live reservations that sessions of this copy
     hold; it may be past. The person's own holds need no renewal. With none it is
-    `look_without_reservation` from now, and no skew is taken off.
+    `look_without_reservation` from now, and no skew is taken off. `session`: whose deadline it is.
     """
     return min(
-        (_look_by(held, policy) for held in _live(reservations, copy, now)),
+        (_look_by(held, policy) for held in binding(reservations, copy, now, policy, session)),
         default=now + policy.look_without_reservation,
     )
 
 
+def binding(
+    reservations: Iterable[Reservation], copy: str, now: Instant, policy: Policy, session: str | None = None
+) -> list[Reservation]:
+    """The holds by which the deadline is set.
+
+    What another session of the copy has let become overdue binds this one no longer, since it
+    cannot renew it: no wake would ever come in time for it.
+    """
+    return [
+        held
+        for held in _live(reservations, copy, now)
+        if session in (None, held.session) or _look_by(held, policy) > now
+    ]
+
+
 def overdue(
-    reservations: Iterable[Reservation], copy: str, now: Instant, policy: Policy = _AS_SHIPPED
+    reservations: Iterable[Reservation],
+    copy: str,
+    now: Instant,
+    policy: Policy = _AS_SHIPPED,
+    session: str | None = None,
 ) -> tuple[str, ...]:
-    """The items of this copy's live reservations that no wake can keep in time any more: renew these first."""
-    return tuple(held.item for held in _live(reservations, copy, now) if _look_by(held, policy) <= now)
+    """The items of this copy's, or this session's, holds that no wake can keep in time any more: renew these first."""
+    return tuple(
+        held.item
+        for held in _live(reservations, copy, now)
+        if _look_by(held, policy) <= now and session in (None, held.session)
+    )
 
 
 def check_lease(seconds: object, *, retry: int = RETRY_AFTER) -> int:

@@ -17,10 +17,10 @@ May not live here: wakes, counters, wording.
 
 from __future__ import annotations
 
-from stopwarden.core import leases
 from stopwarden.core.digest import digest
 from stopwarden.core.events import Happening, Item
 from stopwarden.core.record import Record
+from stopwarden.core.reservations import is_taken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,14 +104,24 @@ def _each_once(items: Iterable[Item]) -> Iterable[Item]:
     return by_id.values()
 
 
-def takeable(
-    ready: Iterable[Item], reservations: Sequence[Reservation], session: str, now: Instant
-) -> tuple[tuple[Item, ...], tuple[str, ...]]:
-    """What of the ready queue this session may take, in order; and a clause for each item that another holds."""
-    held = {one.item: one for one in reservations if one.session != session and leases.is_live(one, now)}
-    free = tuple(item for item in ready if item.id not in held)
-    others = tuple(f"{item.id} is held by session {held[item.id].session}" for item in ready if item.id in held)
-    return free, others
+def apart(
+    items: tuple[Item, ...], reservations: Iterable[Reservation], session: str, now: Instant
+) -> tuple[tuple[Item, ...], tuple[Reservation, ...]]:
+    """What this session may do of these items, in order; and the holds by which others keep it from the rest.
+
+    What another session finished is not this one's progress either.
+    """
+    held = {one.item: one for one in reservations if one.session != session and (one.terminal or is_taken(one, now))}
+    if not held:
+        return items, ()
+    mine, others = [], []
+    for item in items:
+        hold = held.get(item.id)
+        if hold is None or (hold.terminal and item.state != "done"):
+            mine.append(item)
+        elif not hold.terminal:
+            others.append(hold)
+    return tuple(mine), tuple(others)
 
 
 def _first_reached(item: Item, reached: dict[str, None]) -> list[Happening]:

@@ -15,9 +15,7 @@ from stopwarden.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stopwarden.core.events import BackgroundTask, Instant, Item, WakeFinding, Zone
+    from stopwarden.core.events import BackgroundTask, Instant, Item, Reservation, WakeFinding, Zone
     from stopwarden.core.owed import Assessment
 
 ESCALATE_FROM = 3  # the third block in a row names the exact call that would schedule a qualifying wake
@@ -43,7 +41,13 @@ class Circumstances(Record):
     checklist: str = ""
     background: tuple[BackgroundTask, ...] = ()
     answers: tuple[str, ...] = ()
-    held_by_others: tuple[str, ...] = ()
+    held_by_others: tuple[Reservation, ...] = ()
+    held: tuple[str, ...] = ()  # items this session holds
+    lapsed: tuple[str, ...] = ()  # items whose hold of this session ran out
+    lost: tuple[Reservation, ...] = ()  # holds that took this session's place
+    shared: bool = False  # other sessions work from the same list
+    offered: Item | None = None  # the head of the ready queue, to be named
+    unread_ready: tuple[str, ...] = ()
 
 
 def quoted(text: str, limit: int = TITLE_MAX) -> str:
@@ -70,9 +74,9 @@ def span(seconds: int) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def block_reason(owed: Assessment, ready: Sequence[Item], so: Circumstances) -> str:
+def block_reason(owed: Assessment, so: Circumstances) -> str:
     """The reason for the model at a blocked stop, under REASON_MAX characters."""
-    needed = [*_what_to_do(owed, ready, so), *_deadline(owed, so)]
+    needed = [*_what_to_do(owed, so), *_deadline(owed, so)]
     wanted = _circumstances(owed, so)
     text = "\n".join(needed)
     for line in wanted:
@@ -81,8 +85,10 @@ def block_reason(owed: Assessment, ready: Sequence[Item], so: Circumstances) -> 
     return text[: REASON_MAX - 1]
 
 
-def _what_to_do(owed: Assessment, ready: Sequence[Item], so: Circumstances) -> list[str]:
+def _what_to_do(owed: Assessment, so: Circumstances) -> list[str]:
     lines = []
+    for lost in so.lost[:2]:
+        lines.append(f"You lost your hold of {_id(lost.item)} to {_holder(lost)}: leave it, write nothing of it.")
     if so.overdue:
         names = ", ".join(quoted(item, 60) for item in so.overdue[:3])
         lines.append(f"First renew your hold, it is overdue: {names} (stopwarden renew).")
@@ -90,22 +96,32 @@ def _what_to_do(owed: Assessment, ready: Sequence[Item], so: Circumstances) -> l
         lines.append("The conversation was compacted: first bring the list up to date with what is really done.")
     if so.handed_back is not None:
         lines.append(f"{_named(so.handed_back)} did not move in several looks: it goes back to the person. Leave it.")
-    if owed.owed:
-        lines += _next_item(owed.owed[0])
+    if so.offered is not None and owed.owed:
+        lines.append(
+            f"Before you wait: the next ready item is free, {_named(so.offered)}. Take it with "
+            f"`stopwarden start {_id(so.offered.id)}` if you can do it now; if you cannot, wait as you meant to."
+        )
+    elif owed.owed:
+        lines += _next_item(owed.owed[0], so)
     for source in owed.unread[:3]:
         lines.append(f"What is owed cannot be known: {quoted(source, 160)} could not be read. Make it readable again.")
     if not owed.anything_owed:
-        if ready:
-            lines.append(
-                f"Nothing on your list is open. First take the next ready item: {_named(ready[0])}. "
+        if so.offered is not None:
+            after = (
                 "Only then schedule your next look."
+                if so.chosen is None
+                else "If you cannot do it, wait as you meant to."
+            )
+            lines.append(
+                f"Nothing on your list is open. First take the next ready item: {_named(so.offered)} "
+                f"(stopwarden start {_id(so.offered.id)}). {after}"
             )
         else:
             lines.append("Nothing is owed now, but nothing would wake you either: schedule your next look.")
     return lines
 
 
-def _next_item(item: Item) -> list[str]:
+def _next_item(item: Item, so: Circumstances) -> list[str]:
     if item.state in ("removed", "dropped"):
         return [
             f"Go on: {_named(item)} was taken off the list while it was open. Do it, "
@@ -116,17 +132,35 @@ def _next_item(item: Item) -> list[str]:
             f"Go on: {_named(item)} was marked as waiting. If any part of it can be done without waiting, do that now; "
             "if not, leave it marked and take the next one; it is reported to the person."
         ]
+    lines = [f"Go on: {_named(item)}."]
+    if item.id in so.lapsed:
+        lines.append(
+            f"Your hold of it ran out: first run `stopwarden reserve {_id(item.id)}`; if it is held now, leave it."
+        )
+    elif so.shared and item.id not in so.held:
+        lines.append(
+            f"Other sessions work from the same list: first run `stopwarden reserve {_id(item.id)}`; "
+            "if it is held, take the next."
+        )
     return [
-        f"Go on: {_named(item)}.",
+        *lines,
         "If you cannot, mark it waiting with the reason and take the next one. Decide yourself what can be undone; "
         "nobody is there to answer.",
     ]
 
 
+def _id(known: str) -> str:
+    return quoted(known, 60)[1:-1]
+
+
 def _named(item: Item) -> str:
     place = f" of {item.source}" if item.source else ""
     line = f", line {item.line}" if item.line else ""
-    return f"item {quoted(item.id, 60)[1:-1]}{place}{line}, {quoted(item.title)} (quoted from the list)"
+    return f"item {_id(item.id)}{place}{line}, {quoted(item.title)} (quoted from the list)"
+
+
+def _holder(held: Reservation) -> str:
+    return f"session {quoted(held.session, 40)[1:-1]}" if held.session else "the person"
 
 
 def _deadline(owed: Assessment, so: Circumstances) -> list[str]:
@@ -161,8 +195,11 @@ def _circumstances(owed: Assessment, so: Circumstances) -> list[str]:
         lines.append(f"The person answered: {quoted(answer, 400)}.")
     for task in so.background[:2]:
         lines.append(f"A running {quoted(task.type, 20)[1:-1]} task is no wake: {quoted(task.description, 80)}.")
-    if not owed.owed:
-        lines += [f"Not for you now: {quoted(held, 160)}." for held in so.held_by_others[:3]]
+    for held in so.held_by_others[:3]:
+        until = "" if held.expires_at is None else f" until {local_time(held.expires_at, so.zone, so.now)}"
+        lines.append(f"Not for you now: {_id(held.item)} is held by {_holder(held)}{until}.")
+    if so.unread_ready and not owed.owed:
+        lines.append(f"What else is ready is not known: {quoted(so.unread_ready[0], 160)} could not be read.")
     if so.checklist and not owed.owed:
         lines.append(f"Your own list is {so.checklist}: write down there what is left to do.")
     return lines

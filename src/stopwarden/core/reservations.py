@@ -92,7 +92,7 @@ def claim(
         how = "moved"
     else:
         return Denied(why="held", by=(stored,), until=stored.expires_at)
-    in_the_way = tuple(held for held in other_holds if _not_free(held, now) and _overlap(ask, held))
+    in_the_way = tuple(held for held in other_holds if is_taken(held, now) and _overlap(ask, held))
     if in_the_way:
         return Denied(why="footprint", by=in_the_way, until=in_the_way[0].expires_at)
     mine = tuple(held for held in other_holds if held.session == ask.session and leases.is_live(held, now))
@@ -143,7 +143,7 @@ def fence(
         return None if leases.is_live(stored, now) else Denied(why="lapsed", by=(stored,), until=stored.expires_at)
     if not session and not holder_only and token is None:
         return None
-    if _not_free(stored, now) or holder_only:
+    if is_taken(stored, now) or holder_only:
         return Denied(why="held", by=(stored,), until=stored.expires_at)
     return None
 
@@ -167,6 +167,11 @@ def renewed(held: Reservation, now: Instant, lease: int | None = None) -> Reserv
 def free_from(held: Reservation) -> Instant:
     """From when on another may claim it without asking: its expiry and the take-over margin."""
     return leases.effective_expiry(held) + TAKE_OVER_MARGIN
+
+
+def is_taken(held: Reservation, now: Instant) -> bool:
+    """Whether another must leave the item alone: it is held, or was until less than the margin ago."""
+    return not _over(held) and now < free_from(held)
 
 
 def footprint_of(paths: Iterable[str]) -> tuple[str, ...]:
@@ -215,10 +220,6 @@ def _overlap(ask: Claim, held: Reservation) -> bool:
 
 def _over(held: Reservation) -> bool:
     return held.released_at is not None or held.terminal
-
-
-def _not_free(held: Reservation, now: Instant) -> bool:
-    return not _over(held) and now < free_from(held)
 
 
 def _granted(ask: Claim, stored: Reservation | None, how: How, now: Instant) -> Reservation:

@@ -51,6 +51,7 @@ RULES = {
     "away.no_next_look": "nothing is owed, but no wake comes in time either",
     "away.bound_reached": "one more block would pass a bound that the last one reached",
     "away.bound_kept_look": "a bound is reached, but a living keeper will look in time",
+    "away.ready_offered": "it could have waited, but ready work was not offered to it yet",
     "away.until_done": "you are away until the list is done, and it is: nothing is owed, held or awaited",
     "away.not_away": "no away period holds for this session",
     "stop.subagent": "it was the stop of a child agent, which is left alone",
@@ -104,7 +105,7 @@ def explain(row: VerdictRow, snapshot: Callable[[str], str], name: str = "") -> 
     _, findings = wakes.judge_wakes(
         stop.wakes or (),
         now=stop.at,
-        deadline=leases.deadline(world.reservations, world.copy, stop.at, policy),
+        deadline=leases.deadline(world.reservations, world.copy, stop.at, policy, stop.session),
         scheduler=world.scheduler,
         zone=world.zone,
         evidence=policy.wake_evidence,
@@ -210,9 +211,8 @@ class _Telling:
         assert verdict.deadline is not None
         away = verdict.deadline - verdict.at
         by = self.times.clock(verdict.deadline) if abs(away) < 20 * HOUR else self.times.day_clock(verdict.deadline)
-        held = [
-            one for one in told.world.reservations if one.copy == told.world.copy and leases.is_live(one, verdict.at)
-        ]
+        world = told.world
+        held = leases.binding(world.reservations, world.copy, verdict.at, told.policy, told.stop.session)
         if away <= 0:
             return [f"was {by}, already past: a hold had to be renewed first"]
         why = f"nothing is held, so within {length(told.policy.look_without_reservation)}"

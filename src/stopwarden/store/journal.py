@@ -183,13 +183,17 @@ def _table(records: tuple[Record, ...], put_snapshot: Callable[[str], str]) -> d
     table: dict[str, object] = {"rows": len(records)}
     for field in type(records[0]).fields:
         column = list(map(attrgetter(field), records))
-        table[field] = column[0] if column.count(column[0]) == len(column) else _column(column, put_snapshot)
+        same = not isinstance(column[0], tuple) and column.count(column[0]) == len(column)
+        table[field] = column[0] if same else _column(column, put_snapshot)
     return table
 
 
 def _records(kind: type[Record], table: dict[str, Any], snapshot: Callable[[str], str]) -> tuple[Record, ...]:
     rows = table.pop("rows")
     columns = {field: _values(column, snapshot) for field, column in table.items()}
+    for field, column in columns.items():
+        if isinstance(column, list) and column and isinstance(column[0], list):
+            columns[field] = [tuple(entry) for entry in column]
     return tuple(
         kind.many(rows, {name: one if isinstance(one, list) else [one] * rows for name, one in columns.items()})
     )
