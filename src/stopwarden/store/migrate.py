@@ -64,6 +64,7 @@ def begin(path: str, wait: float, journal_mode: str) -> None:
         connection = apsw.Connection(new, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.execute(f"PRAGMA synchronous = FULL; PRAGMA application_id = {APPLICATION}")
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # so that what is forgotten gives its room back
             migrate(connection)
             connection.execute(f"PRAGMA journal_mode = {journal_mode}").fetchall()
         finally:

@@ -91,6 +91,9 @@ CREATE TABLE wake (
     PRIMARY KEY (session, id)
 ) STRICT, WITHOUT ROWID;
 
+-- Open while `stopwarden forget` deletes, and only within its transaction: the account's triggers ask for it.
+CREATE TABLE forgetting (began INTEGER NOT NULL) STRICT;
+
 -- The away record. Append-only: the triggers below refuse every other change.
 CREATE TABLE record_line (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -109,7 +112,8 @@ CREATE TRIGGER record_line_keeps_its_words BEFORE UPDATE ON record_line BEGIN
     SELECT RAISE(ABORT, 'the away record is append-only');
 END;
 
-CREATE TRIGGER record_line_stays BEFORE DELETE ON record_line BEGIN
+CREATE TRIGGER record_line_stays BEFORE DELETE ON record_line
+WHEN NOT EXISTS (SELECT 1 FROM forgetting) BEGIN
     SELECT RAISE(ABORT, 'the away record is append-only');
 END;
 
@@ -138,7 +142,8 @@ CREATE TRIGGER verdict_keeps_its_words BEFORE UPDATE ON verdict BEGIN
     SELECT RAISE(ABORT, 'the journal of verdicts is append-only');
 END;
 
-CREATE TRIGGER verdict_stays BEFORE DELETE ON verdict BEGIN
+CREATE TRIGGER verdict_stays BEFORE DELETE ON verdict
+WHEN NOT EXISTS (SELECT 1 FROM forgetting) BEGIN
     SELECT RAISE(ABORT, 'the journal of verdicts is append-only');
 END;
 
