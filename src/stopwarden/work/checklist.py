@@ -105,7 +105,7 @@ def read(text: str) -> Reading:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = text.removeprefix("\ufeff")
     lines = text.split("\n")
-    closers = _Closers(lines)
+    closers = Closers(lines)
     plain_item = _PLAIN_ITEMS.get
     tidy = _is_tidy(text)
     comments = "<!--" in text
@@ -161,7 +161,7 @@ def read(text: str) -> Reading:
                 state = plain_item(body[:6])
             if hidden:
                 if column > owner or (state is None and _box(body[_marker(body) :].lstrip(" \t")) is None):
-                    if _closes(body, hidden):
+                    if closes(body, hidden):
                         hidden = ""
                     continue
                 hidden = ""  # the item that it stood in has ended
@@ -444,13 +444,13 @@ def _columns(notes: dict[int, Note], states: list[ItemState]) -> tuple[list[Wait
     return waits, whys, ids
 
 
-def _closes(body: str, hidden: str) -> bool:
+def closes(body: str, hidden: str) -> bool:
     if hidden[0] in "`~":
         return body.startswith(hidden) and not body.strip().strip(hidden[0])
     return hidden in body.lower()
 
 
-class _Closers:
+class Closers:
     """Where fences, comments and raw HTML end: asked before anything is taken as hidden."""
 
     def __init__(self, lines: list[str]) -> None:

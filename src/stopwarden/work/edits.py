@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 
 from stopwarden.core.errors import ListError
+from stopwarden.work import promises
 from stopwarden.work.checklist import parse, read, struck, suffix_at
 from stopwarden.work.titles import one_line
 
@@ -79,6 +80,46 @@ def append_item(text: str, title: str) -> tuple[str, int]:
         if others == reading.titles and len(found) > len(others):
             return changed, line
     raise ListError("No place for another item was found", kept="The list is as it was", do="Add it by hand")
+
+
+def append_timed(text: str, line: str) -> tuple[str, int]:
+    """The text with one more timed look or promise (see `work.promises.line_of`), and its line.
+
+    It comes after the last one there is, else at the end. Raises ListError if no place can be found
+    where it would be one and every item stays as it is.
+    """
+    lines = _lines(text)
+    ending = next((ending for one in lines if (ending := _split(one)[1])), "\n")
+    known = promises.bullets(text)
+    items = parse(text)
+    for at in dict.fromkeys([*known[-1:], len(lines), 0]):
+        before, after = "".join(lines[:at]), "".join(lines[at:])
+        if not at and after.startswith("\ufeff"):
+            before, after = "\ufeff", after[1:]
+        if at and not before.endswith(("\n", "\r")):
+            before += ending
+        if at and not known and lines[at - 1].strip():
+            before += ending
+        number = len(_lines(before)) + 1 if at else 1
+        changed = f"{before}{line}{ending}{after}"
+        found = parse(changed)
+        as_before = [entry.replace(line=0) for entry in found] == [entry.replace(line=0) for entry in items]
+        if as_before and number in promises.bullets(changed):
+            return changed, number
+    raise ListError("No place for a timed line was found", kept="The list is as it was", do="Write it by hand")
+
+
+def mark_handled(text: str, line: int) -> str:
+    """The text with the timed look or promise of that line (1-based) as looked at or kept. Raises ListError."""
+    if line not in promises.bullets(text):
+        raise ListError(f"Line {line} holds no timed look or promise", kept="The list is as it was")
+    lines = _lines(text)
+    one = lines[line - 1]
+    start = len(one) - len(one.lstrip(" \t>-*+\ufeff"))
+    word = one[start:].split(None, 1)[0].partition(":")[0]
+    kind = promises.WORDS[word.lower()][0]
+    lines[line - 1] = f"{one[:start]}{promises.HANDLED[kind]}{one[start + len(word) :]}"
+    return "".join(lines)
 
 
 def _lines(text: str) -> list[str]:
