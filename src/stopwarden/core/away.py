@@ -67,6 +67,7 @@ def check(stop: Stop, state: SessionState, world: World, policy: Policy, period:
     state = state.replace(unchanged_looks=looks)
     back = (Happening(kind="item_handed_back", item=handed_back.id, text=handed_back.title),) if handed_back else ()
     ready, busy = owed.apart(world.ready, world.reservations, stop.session, stop.at)
+    ready = tuple(item for item in ready if item.id not in state.handed_back)
     others = (*elsewhere, *busy)
     may_wait = look.chosen is not None and not (owes.anything_owed and changed)
     if may_wait and _is_new(ready, state, policy) and not _past_bound(stop, state, world, policy, period, owes):

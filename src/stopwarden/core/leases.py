@@ -32,11 +32,23 @@ def effective_expiry(reservation: Reservation) -> Instant:
     return min(reservation.expires_at, reservation.claimed_at + LEASE_MAX)
 
 
+def lapses_at(reservation: Reservation, now: Instant) -> Instant:
+    """When it lapses, told by a clock that says `now`.
+
+    A clock that was set back behind the claim would let it live until the day it is right again: by
+    that clock it lives for its lease from when it was first seen.
+    """
+    ends = effective_expiry(reservation)
+    if reservation.first_seen is None or not reservation.first_seen <= now < reservation.claimed_at:
+        return ends
+    return min(ends, reservation.first_seen + _lease(reservation))
+
+
 def is_live(reservation: Reservation, now: Instant) -> bool:
     """Whether it holds at `now`. At the very second of its expiry it has lapsed; released or finished, it is over."""
     if reservation.released_at is not None or reservation.terminal:
         return False
-    return now < effective_expiry(reservation)
+    return now < lapses_at(reservation, now)
 
 
 def renewal_due(reservation: Reservation) -> Instant:

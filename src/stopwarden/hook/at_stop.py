@@ -8,6 +8,7 @@ from stopwarden.core import leases
 from stopwarden.core.bounds import HOUR
 from stopwarden.core.events import World
 from stopwarden.core.judge import commit, judge
+from stopwarden.core.periods import covers
 from stopwarden.hook import at_event, machine
 from stopwarden.hook.terms import mode_of, policy_of
 from stopwarden.hosts import claude_code
@@ -15,6 +16,7 @@ from stopwarden.hosts.claude_code_facts import digest
 from stopwarden.store import journal
 from stopwarden.store.port import SeenWake, VerdictRow
 from stopwarden.work import gather
+from stopwarden.work.ready import ledger_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from stopwarden.hook.local import Event
     from stopwarden.hook.note import Noted
     from stopwarden.store.port import Store
+    from stopwarden.work.gather import Gathered
 
 
 def judged(event: Event, store: Store, noted: Noted) -> str:
@@ -56,6 +59,10 @@ def judged(event: Event, store: Store, noted: Noted) -> str:
         period=period,
         items=gathered.items,
         unread=gathered.unread,
+        ready=gathered.ready,
+        reservations=gathered.reservations,
+        unread_ready=gathered.unread_ready,
+        shared=_shares_its_list(store, noted, period),
         copy=noted.row.copy,
         scheduler=claude_code.scheduler(noted.row.entrypoint, event.env),
         kept_look=kept_look(store, event.session, noted.row.copy, event.now, policy),
@@ -67,8 +74,18 @@ def judged(event: Event, store: Store, noted: Noted) -> str:
     if verdict.block:
         at_event.delivered(store, event.session, event.now)
         noted.row = noted.row.replace(asked_safety_wake=period.id)
-    _store(event, store, noted, period, stop, world, policy, verdict)
+    _store(event, store, noted, period, stop, world, policy, verdict, gathered)
     return claude_code.stop_answer(verdict.replace(notice=_notice(verdict, stop, store, event)))
+
+
+def _shares_its_list(store: Store, noted: Noted, period: AwayPeriod) -> bool:
+    """Whether another session that lives works from the lists the person named."""
+    return bool(period.lists) and any(
+        row.id != noted.row.id
+        and row.ended_at is None
+        and covers(period, session=row.id, copy=row.copy, root=row.root, script=claude_code.is_script(row.entrypoint))
+        for row in store.sessions(period.since)
+    )
 
 
 def kept_look(store: Store, session: str, copy: str, now: Instant, policy: Policy) -> Instant | None:
@@ -136,6 +153,7 @@ def _store(
     world: World,
     policy: Policy,
     verdict: Verdict,
+    gathered: Gathered,
 ) -> None:
     body = journal.encode(stop, noted.state, world, policy, verdict, store.put_snapshot)
     number = store.append_verdict(
@@ -150,6 +168,9 @@ def _store(
         )
     )
     noted.lines_for(event.now, verdict.happenings)
+    for happening in verdict.happenings:
+        if happening.kind == "item_handed_back":
+            _hand_back(store, gathered, happening.item, event.now)
     noted.state = commit(noted.state, verdict)
     noted.row = noted.row.replace(
         last_verdict=number, boot=machine.boot_id(), answered_ticks=int(machine.boot_seconds() * 100)
@@ -158,6 +179,17 @@ def _store(
         noted.row = noted.row.replace(waits_on_person="plan", waits_since=event.now)
     if verdict.kind == "done":
         _end_if_all_are_done(store, period, noted, event.now)
+
+
+def _hand_back(store: Store, gathered: Gathered, item: str, now: Instant) -> None:
+    """An item that goes back to the person is held no longer, and the ledger says whose it is."""
+    for name, held in gathered.own:
+        if name == item:
+            store.save_reservation(held.replace(released_at=now))
+    number = ledger_number(item)
+    row = store.ledger_item(number) if number is not None else None
+    if row is not None and row.state != "done":
+        store.save_ledger_item(row.replace(state="handed_back", was=row.state, changed_at=now))
 
 
 def _end_if_all_are_done(store: Store, period: AwayPeriod, noted: Noted, now: Instant) -> None:

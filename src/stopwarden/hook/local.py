@@ -128,7 +128,7 @@ def answered_with(store: Store, event: Event) -> str:
         before = store.open_periods()
         periods = end_by_time(store, event.state_dir, event.zone, event.now)
         noted = Noted(store, event.session, event.state_dir, periods, event.zone)
-        noted.take(event.told)
+        noted.take(event.told, answering=True)
         _odd(event, noted)
         text = _asked(event, store, noted)
         failed = fault.in_a_row(event.state_dir, event.session) if event.name == "stop" else 0

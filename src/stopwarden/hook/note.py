@@ -8,21 +8,24 @@ stops. Lines go to the away record only for a session that an away period covers
 from __future__ import annotations
 
 from stopwarden.core import session as life
+from stopwarden.core.bounds import Policy
 from stopwarden.core.errors import StopwardenError
 from stopwarden.core.periods import covering
+from stopwarden.hook.terms import policy_of
 from stopwarden.hosts import claude_code
 from stopwarden.store.port import RecordLine, SeenWake, SessionRow
-from stopwarden.work import checkout, host_todos
+from stopwarden.work import checkout, host_todos, reservations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from stopwarden.core.events import AwayPeriod, Happening, Instant, SessionState, Zone
+    from stopwarden.core.events import AwayPeriod, Happening, Instant, Reservation, SessionState, Zone
     from stopwarden.hosts.claude_code_facts import Fact
     from stopwarden.store.port import Store
 
 
+RENEWS = ("post-tool", "prompt", "stop")
 LATE_TOOL = 5  # seconds by which a tool's fact, which comes in the background, may be behind the stop it preceded
 
 
@@ -37,6 +40,7 @@ class Noted:
         self.state: SessionState = self._loaded_state
         self.by = ""  # who started the turn, when the fact was a prompt
         self._lines: list[RecordLine] = []
+        self._holds: list[Reservation] | None = None
 
     def period(self, now: Instant) -> AwayPeriod | None:
         """The away period that covers this session at an instant."""
@@ -62,12 +66,17 @@ class Noted:
         for happening in happenings:
             self.line(at, happening.kind, happening.text, happening.item)
 
-    def take(self, told: Fact) -> None:
-        """Takes one fact. Facts of a subagent only show that the session lives."""
+    def take(self, told: Fact, *, answering: bool = False) -> None:
+        """Takes one fact; `answering`: of the event that is being answered, not one that was spooled.
+
+        Facts of a subagent only show that the session lives.
+        """
         at = int(told["t"])
         event: str = told["e"]
         late = event == "post-tool" and at <= self.row.last_event_at + LATE_TOOL
         self._who(told, at, event, late)
+        if event in RENEWS:
+            self._renew(at, by_stop=answering and event == "stop")
         self.state, happenings = life.heard(self.state, at, by_stop=event == "stop")
         self.lines_for(at, happenings)
         if told.get("agent") and event != "session-start":
@@ -112,6 +121,21 @@ class Noted:
             ended_at=row.ended_at if ended else None,
             ended_why=row.ended_why if ended else "",
         )
+
+    def _renew(self, at: Instant, *, by_stop: bool) -> None:
+        """The session's own tools, prompts and stops renew what it holds."""
+        if self._holds is None:
+            self._holds = self._store.reservations_of(session=self.row.id) if self.row.id else []
+        if not self._holds:
+            return
+        policy = None
+        if by_stop:
+            period = self.period(at)
+            policy = policy_of(self._store, period) if period is not None else Policy()
+        for held in reservations.renew_own(self._holds, at, policy):
+            self._store.save_reservation(held)
+            self._holds = [held if (one.place, one.item) == (held.place, held.item) else one for one in self._holds]
+            self.line(at, "renewed", held.title, item=held.item)
 
     # --- one method an event -----------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""All that a session may owe, from every source, in order: lists first, then the host's own todos.
+"""All that a session may owe, from every source, in order: lists, holds and the ledger, the host's own todos.
 
 Theory of operation. The lists are those that the person named when they left, shared by all
 sessions, else the session's own. Every list has a snapshot in the store, one an away period, by
@@ -19,14 +19,14 @@ import os
 from stopwarden.core.bounds import ITEMS_MAX
 from stopwarden.core.errors import ListError
 from stopwarden.core.record import Record
-from stopwarden.work import checkout, files, host_todos, identity
+from stopwarden.work import checkout, files, host_todos, identity, ready
 from stopwarden.work.checklist import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stopwarden.core.events import AwayPeriod, Instant, Item
+    from stopwarden.core.events import AwayPeriod, Instant, Item, Reservation
     from stopwarden.store.port import SessionRow, Store
     from stopwarden.work.checklist import Reading
 
@@ -42,6 +42,10 @@ class Gathered(Record):
     checklist: str = ""  # the list to tell the session of
     gone: tuple[str, ...] = ()  # checkouts and lists that are no longer there with their checkout
     dormant: tuple[Item, ...] = ()  # host todos of earlier chains: shown, never owed
+    ready: tuple[Item, ...] = ()  # the ready queue
+    reservations: tuple[Reservation, ...] = ()  # items named as in `items` and `ready`
+    own: tuple[tuple[str, Reservation], ...] = ()  # what this session holds, as stored, by that name
+    unread_ready: tuple[str, ...] = ()  # trackers that are not known now
 
 
 class ReadList(Record):
@@ -75,9 +79,16 @@ def gather(store: Store, row: SessionRow, period: AwayPeriod | None, env: Mappin
             unread.append(one.unread)
         elif one.snapshot != one.stored:
             keep(store, one, period_id)
+    found = {one.path: one.items for one in lists if not one.unread}
+    other = ready.other_work(store, row, period.since if period else now, found, now)
+    items += other.items
     todos, dormant, unread_todos = _host_todos(store, row, period_id, env, items)
     return Gathered(
         items=(*items, *todos),
+        ready=other.ready,
+        reservations=other.reservations,
+        own=other.own,
+        unread_ready=other.unread,
         unread=(*unread, *unread_todos),
         checklist=paths[0] if paths else own,
         gone=tuple(gone),
