@@ -227,6 +227,25 @@ def test_a_living_keeper_is_a_wake_and_a_dead_one_is_none(tmp_path: pathlib.Path
     assert night.send("stop")["decision"] == "block"
 
 
+def test_a_keeper_looks_in_time_for_what_the_session_holds(tmp_path: pathlib.Path) -> None:
+    """A hold of two hours is due in one, less the skew: a kept look in a whole hour would come too late, and never count."""
+    from stopwarden.core.events import Reservation
+    from stopwarden.hook import machine
+    from stopwarden.hook.at_stop import kept_look
+    from stopwarden.store.memory import MemoryStore
+    from stopwarden.store.port import KeeperRow
+
+    store, now = MemoryStore(), at("2026-11-30 21:00")
+    store.save_keeper(
+        KeeperRow(session=SESSION, pid=os.getpid(), started=str(machine.started_ticks()), generation=1, at=now)
+    )
+    hold = Reservation(item="w1", session=SESSION, copy="c", claimed_at=now, expires_at=now + 2 * HOUR)
+    assert kept_look(store, SESSION, "c", now, KEEPER) == now + HOUR
+    assert kept_look(store, SESSION, "c", now, KEEPER, (hold,)) == now + HOUR - KEEPER.skew
+    long = hold.replace(expires_at=now + 24 * HOUR)
+    assert kept_look(store, SESSION, "c", now, KEEPER, (long,)) == now + HOUR, "never later than without a hold"
+
+
 @pytest.mark.case("BR-151", "BR-152")
 @pytest.mark.parametrize(
     ("text", "expected"),

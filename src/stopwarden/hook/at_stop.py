@@ -21,7 +21,7 @@ from stopwarden.work.ready import ledger_number
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from stopwarden.core.bounds import Policy
-    from stopwarden.core.events import AwayPeriod, Instant, Stop, Verdict
+    from stopwarden.core.events import AwayPeriod, Instant, Reservation, Stop, Verdict
     from stopwarden.hook.local import Event
     from stopwarden.hook.note import Noted
     from stopwarden.store.port import Store
@@ -65,7 +65,7 @@ def judged(event: Event, store: Store, noted: Noted) -> str:
         shared=_shares_its_list(store, noted, period),
         copy=noted.row.copy,
         scheduler=claude_code.scheduler(noted.row.entrypoint, event.env),
-        kept_look=kept_look(store, event.session, noted.row.copy, event.now, policy),
+        kept_look=kept_look(store, event.session, noted.row.copy, event.now, policy, gathered.reservations),
         checklist=checklist or gathered.checklist,
         answers=at_event.answers(store, event.session),
         ask_safety_wake=noted.row.asked_safety_wake != period.id,
@@ -88,12 +88,14 @@ def _shares_its_list(store: Store, noted: Noted, period: AwayPeriod) -> bool:
     )
 
 
-def kept_look(store: Store, session: str, copy: str, now: Instant, policy: Policy) -> Instant | None:
-    """When a living keeper of this session would look at the latest, or None."""
+def kept_look(
+    store: Store, session: str, copy: str, now: Instant, policy: Policy, holds: tuple[Reservation, ...] = ()
+) -> Instant | None:
+    """When a living keeper of this session would look at the latest, or None: sooner where a hold must be renewed."""
     row = store.keeper(session)
     if row is None or not policy.keeper or not machine.is_alive(row.pid, row.started):
         return None
-    return leases.deadline((), copy, now, policy)
+    return min(leases.deadline((), copy, now, policy), leases.deadline(holds, copy, now, policy, session))
 
 
 def _answered_before(event: Event, store: Store, noted: Noted) -> str | None:
