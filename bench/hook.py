@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 from bench.figure import Figure, ratio
 from stopwarden import wire
 from stopwarden.core.bounds import HOUR, Policy
-from stopwarden.core.events import AwayPeriod
+from stopwarden.core.events import AwayPeriod, Reservation
 from stopwarden.hosts import launcher
 from stopwarden.store import marker, place
+from stopwarden.store.port import LedgerItem
 from stopwarden.store.sqlite import open_sqlite
+from stopwarden.work import checkout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +52,7 @@ class _Program:
 class Machine:
     """A throw-away home with the launcher installed, and where wanted an away period over a list of work."""
 
-    def __init__(self, root: str, name: str, *, items: int = 0) -> None:
+    def __init__(self, root: str, name: str, *, items: int = 0, ledger: int = 0, holds: int = 0) -> None:
         self.home, self.project = os.path.join(root, name), os.path.join(root, name, "project")
         os.makedirs(os.path.join(self.project, ".git"))
         self.env = {"HOME": self.home, "PATH": os.defpath, "TZ": "Europe/London", "CLAUDE_CODE_ENTRYPOINT": "cli"}
@@ -61,6 +63,8 @@ class Machine:
         self._items, self._edits = items, 0
         if items:
             self._go_away()
+        if ledger:
+            self._fill(ledger, holds)
 
     def command(self, word: str) -> tuple[str, ...]:
         """The command line of a hook, as it stands in the settings."""
@@ -123,6 +127,37 @@ class Machine:
                 for number in range(self._items)
             )
 
+    def _fill(self, ledger: int, holds: int) -> None:
+        """A ledger in which a third of the items need an earlier one, and sessions that hold some of it."""
+        now, project = int(time.time()), checkout.project_key(self.project)
+        copy = checkout.copy_key(self.project, self.state)
+        store = open_sqlite(self.state)
+        with store.transaction():
+            for number in range(1, ledger + 1):
+                item = LedgerItem(
+                    project=project,
+                    title=f"write the parser for thing number {number}",
+                    priority=number % 5,
+                    needs=(number - 1,) if number % 3 == 0 else (),
+                    created_at=now - ledger + number,
+                )
+                store.add_ledger_item(item)
+            for number in range(1, holds + 1):
+                held = Reservation(
+                    item=f"w{5 * number}",
+                    place=project,
+                    project=project,
+                    session=f"session-{number // 10}",
+                    copy=copy if number % 4 == 0 else f"{number % 7:032x}",
+                    claimed_at=now,
+                    expires_at=now + 8 * HOUR,
+                    lease=8 * HOUR,
+                    token=1,
+                    footprint=(f"src/part{number}",),
+                )
+                store.save_reservation(held)
+        store.close()
+
     def _go_away(self) -> None:
         now = int(time.time())
         period = AwayPeriod(
@@ -164,6 +199,7 @@ def figures(rounds: int = 40) -> list[Figure]:
 def _programs(root: str) -> list[_Program]:
     unarmed, hundred = Machine(root, "unarmed"), Machine(root, "hundred", items=100)
     many = Machine(root, "many", items=10_000)
+    fleet = Machine(root, "fleet", items=100, ledger=10_000, holds=200)
     blocked = b'"decision":"block"'
     stop, tool = unarmed.command("stop"), unarmed.command("post-tool")
     return [
@@ -186,6 +222,15 @@ def _programs(root: str) -> list[_Program]:
             many.stop(50),
             many.env,
             many.work,
+            blocked,
+        ),
+        _Program(
+            "Stop, away, 10,000 in the ledger, 200 holds",
+            8.0,
+            fleet.command("stop"),
+            fleet.stop(50),
+            fleet.env,
+            fleet.work,
             blocked,
         ),
     ]

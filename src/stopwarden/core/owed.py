@@ -69,9 +69,11 @@ def assess(items: Iterable[Item], unread: Sequence[str], state: SessionState) ->
     given_up: list[Item] = []
     waiting: list[Item] = []
     handed_back, graced = frozenset(state.handed_back), frozenset(state.graced)
-    known = [item for item in _each_once(items) if item.state == "done" or item.id not in handed_back]
+    known = _each_once(items)
+    if handed_back:
+        known = [item for item in known if item.state == "done" or item.id not in handed_back]
     live = [item for item in known if item.state in LIVE]
-    for item in known:
+    for item in [item for item in known if item.state != "open"]:  # most of a long list is open
         if item.state in REACHED:
             happenings += _first_reached(item, reached)
         elif item.state in GIVEN_UP:

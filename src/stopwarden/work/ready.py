@@ -64,21 +64,20 @@ def other_work(
     left: list[tuple[Reservation, str]] = []
     for held, name in all_named:
         over = held.terminal or held.released_at is not None
-        if held.session != row.id and not over and is_gone(store, held):
+        others = bool(held.session) and held.session != row.id and not over
+        gone = others and is_gone(store, held)
+        if not gone:
+            named.append((held, name))
+        stalled = others and held.copy == row.copy and not leases.is_live(held, now)
+        if (gone or stalled) and held.place not in items_of:  # what stands on a list of its own is owed already
             left.append((held, name))
-            continue
-        named.append((held, name))
-        stalled = held.session and held.session != row.id and not over and not leases.is_live(held, now)
-        if stalled and held.copy == row.copy:
-            left.append((held, name))
-    on_lists = {item.id for items in lists.values() for item in items}
-    mine = [(held, name) for held, name in named if held.session == row.id and name not in on_lists]
+    mine = [(held, name) for held, name in named if held.session == row.id and held.place not in items_of]
     live = [one for one in mine if leases.is_live(one[0], now)]
     rest = [one for one in mine if not leases.is_live(one[0], now)]
     begun = [_of_ledger(item, since) for item in store.ledger_items_assigned(row.id) if _matters(item, since)]
     held_items = [_held_item(store, held, name, since) for held, name in (*live, *rest)]
     items = (*(item for item in held_items if item is not None), *begun)
-    owed = {item.id for item in items} | on_lists
+    owed = {item.id for item in items}
     return OtherWork(
         items=items,
         ready=_ready(store, project, left, named, owed, row, since, now),
