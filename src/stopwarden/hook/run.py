@@ -1,10 +1,11 @@
 """The program that hosts start at every event. It must answer, quickly, whatever happens.
 
 Most of the time nothing is armed, or a tool has just run: then one line of facts is added to the
-spool and that is all, at little more than the cost of starting the interpreter. Nothing but `sys`
-and `posix` and three small modules of ours are imported for it; a test holds the list. Only a
-stop, a prompt, a refusal or another event that needs an answer while the marker says *away*
-loads the core and the database (`hook.local`).
+spool (with nothing armed only of a tool that tells of work or of wakes, or renews a hold) and that
+is all, at little more than the cost of starting the interpreter. Nothing but `sys` and `posix` and
+three small modules of ours are imported for it; a test holds the list. Only a stop, a prompt, a
+refusal or another event that needs an answer while the marker says *away* loads the core and the
+database (`hook.local`).
 
 Whatever goes wrong here while nothing is armed ends in silence and exit 0: the host goes on as if
 we were not there. While armed it is answered as `hook.fault` says.
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 PAYLOAD_MAX = 8 * 1024 * 1024  # as core.bounds says; a test holds the two together
 SPOOL_UNARMED_MAX = 1024 * 1024
+SIGN_PAUSE = 20  # seconds between two lines of tools that renew a hold: a third of the shortest lease
 EVENTS = (
     "stop",
     "subagent-stop",
@@ -113,7 +115,7 @@ def _spool(event: str, raw: bytes, place: str, at: float) -> None:
     payload, _damaged = read_payload(raw, PAYLOAD_MAX)
     told = fact(event, payload, env, at)
     armed = _armed(place)
-    if not told["s"] or not (armed or matters_unarmed(told)):
+    if not told["s"] or not (armed or matters_unarmed(told) or _renews(told["s"], place, at)):
         return
     line = (wire.dumps(told) + "\n").encode()
     flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_NOFOLLOW | posix.O_CLOEXEC
@@ -125,6 +127,24 @@ def _spool(event: str, raw: bytes, place: str, at: float) -> None:
     if not armed and posix.fstat(spool).st_size > SPOOL_UNARMED_MAX:
         posix.rename(place + "/spool", place + "/spool.old")
     posix.close(spool)
+
+
+def _renews(session: str, place: str, at: float) -> bool:
+    """Whether a tool of this session renews something: it has a sign that it holds some item (`work.reservations`).
+
+    The sign's own time is that of the last such line, so that few are written.
+    """
+    if not session.isascii() or not session.replace("-", "").replace("_", "").isalnum():
+        return False  # no file's name: it has none, and none is asked for
+    sign = f"{place}/held/{session}"
+    try:
+        last = posix.lstat(sign).st_mtime
+        if 0 <= at - last < SIGN_PAUSE:
+            return False
+        posix.utime(sign, (at, at), follow_symlinks=False)
+    except OSError:
+        return False
+    return True
 
 
 def _armed(place: str) -> bool:

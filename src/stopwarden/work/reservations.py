@@ -2,12 +2,15 @@
 
 The transaction holds the database's write lock from its first statement to its commit, and reads
 the clock inside, so a process that was stopped in between is judged by the time at which it goes
-on, and nobody else could take the item meanwhile. A claim whose commit failed may have reached the
-disk all the same: it is *unknown* and read back by its nonce, never repeated blindly.
+on, and nobody else could take the item meanwhile. `first` is what the caller does inside before the
+clock is read: it takes over what hooks left in the spool, because another session's tools may have
+renewed its holds there. A claim whose commit failed may have reached the disk all the same: it is
+*unknown* and read back by its nonce, never repeated blindly.
 
-A session that holds something has a file of its name in `held/` of the state directory, which is
-there before the hold is and goes after it: by that a hook knows, without the database, that the
-session's tools renew something even while nobody is away.
+A session that holds something has a file of its name in `held/` of the state directory: by that a
+hook knows, without the database, that the session's tools renew something even while nobody is
+away. The file is made in the transaction that grants the hold, before it commits, and taken away
+in one that finds no hold, so the two never cross.
 
 On the hook's path. May not live here: wording, wakes.
 """
@@ -18,7 +21,7 @@ import os
 
 from stopwarden.core import leases, periods
 from stopwarden.core import reservations as rules
-from stopwarden.core.errors import StopwardenError, StoreUnwritableError
+from stopwarden.core.errors import HeldError, StopwardenError, StoreUnwritableError
 from stopwarden.core.reservations import Claim, Denied, Granted
 from stopwarden.store.port import RecordLine
 
@@ -33,27 +36,62 @@ if TYPE_CHECKING:
 HELD = "held"
 
 
-def reserve(store: Store, ask: Claim, clock: Callable[[], Instant]) -> Granted | Denied:
-    """Claims an item for a session, or renews its hold.
+def reserve(
+    store: Store,
+    ask: Claim,
+    clock: Callable[[], Instant],
+    *,
+    state_dir: str = "",
+    first: Callable[[], object] | None = None,
+) -> Granted | Denied:
+    """Claims an item for a session, or renews its hold. With `state_dir` the session's sign is shown there.
 
     Raises the Store…Error classes; where it cannot even be told whether the claim was stored,
     StoreUnwritableError says so.
     """
+    done: Granted | Denied | None = None
     try:
         with store.transaction():
-            now = clock()
-            stored = store.reservation(ask.place, ask.item)
-            gone = stored is not None and is_gone(store, stored)
-            done = rules.claim(ask, stored, store.reservations_in(ask.project), now, gone=gone)
-            if isinstance(done, Granted):
-                store.save_reservation(done.row)
-                if done.how != "renewed":
-                    _record(store, done.row, "reserved", now, done.row.title)
-                if done.replaced is not None:
-                    _record(store, done.replaced, "hold_lost", now, f"taken over by session {ask.session or 'person'}")
+            if first is not None:
+                first()
+            done = _claimed(store, ask, clock(), state_dir)
     except StopwardenError as failed:
-        return _read_back(store, ask, failed)
+        if not isinstance(done, Granted):
+            raise
+        _read_back(store, ask, failed)
+    if state_dir and isinstance(done, Granted) and done.replaced is not None:
+        settle_sign(store, state_dir, done.replaced.session)
     return done
+
+
+def _claimed(store: Store, ask: Claim, now: Instant, state_dir: str) -> Granted | Denied:
+    """The claim, judged and stored."""
+    stored = store.reservation(ask.place, ask.item)
+    gone = stored is not None and is_gone(store, stored)
+    done = rules.claim(ask, stored, _others(store, ask), now, gone=gone)
+    if isinstance(done, Denied):
+        for held in done.by:
+            if now < held.claimed_at and (held.first_seen is None or now < held.first_seen):
+                store.save_reservation(held.replace(first_seen=now))  # the clock was set back: it lapses all the same
+        return done
+    if state_dir:
+        show_sign(state_dir, ask.session)
+    store.save_reservation(done.row)
+    if done.how != "renewed":
+        _record(store, done.row, "reserved", now, done.row.title)
+    if done.replaced is not None and done.replaced.session != ask.session:
+        by = f"session {ask.session}" if ask.session else "the person"
+        _record(store, done.replaced, "hold_lost", now, f"taken over by {by}")
+    return done
+
+
+def _others(store: Store, ask: Claim) -> list[Reservation]:
+    """Every hold that may be in the way: of the project, and of this session wherever it is."""
+    there = [
+        held for held in store.reservations_in(ask.project) if not held.footprint or not is_gone(store, held)
+    ]  # without a footprint it is in nobody's way, so it need not be asked whether its session has ended
+    mine = store.reservations_of(session=ask.session) if ask.session else []
+    return [*there, *(held for held in mine if held.project != ask.project)]
 
 
 def renew(
@@ -65,26 +103,76 @@ def renew(
     *,
     lease: int | None = None,
     token: int | None = None,
+    copy: str = "",
+    first: Callable[[], object] | None = None,
 ) -> Granted | Denied:
     """Extends a session's own hold. Raises the Store…Error classes."""
     with store.transaction():
-        done = rules.renew(store.reservation(place, item), session, clock(), lease=lease, token=token)
+        if first is not None:
+            first()
+        done = rules.renew(store.reservation(place, item), session, clock(), lease=lease, token=token, copy=copy)
         if isinstance(done, Granted) and done.how == "renewed":
             store.save_reservation(done.row)
     return done
 
 
 def release(
-    store: Store, place: str, item: str, session: str, clock: Callable[[], Instant], *, done: bool = False
+    store: Store,
+    place: str,
+    item: str,
+    session: str,
+    clock: Callable[[], Instant],
+    *,
+    done: bool = False,
+    token: int | None = None,
+    copy: str = "",
+    state_dir: str = "",
+    first: Callable[[], object] | None = None,
 ) -> Granted | Denied:
     """Ends a session's own hold; `done`: because the item is finished. Raises the Store…Error classes."""
     with store.transaction():
+        if first is not None:
+            first()
         now = clock()
-        told = rules.release(store.reservation(place, item), session, now, why_done=done)
+        stored = store.reservation(place, item)
+        told = rules.release(stored, session, now, why_done=done, token=token, copy=copy)
         if isinstance(told, Granted) and told.how == "released":
             store.save_reservation(told.row)
             _record(store, told.row, "released", now, "done" if done else "")
+    if state_dir and isinstance(told, Granted):
+        settle_sign(store, state_dir, session)
     return told
+
+
+def write_fenced(
+    store: Store,
+    place: str,
+    item: str,
+    session: str,
+    clock: Callable[[], Instant],
+    write: Callable[[], object],
+    *,
+    token: int | None = None,
+    copy: str = "",
+) -> Denied | None:
+    """Does a protected write, or nothing, and then says why not.
+
+    The fence is asked before the write and again after it, by the clock of that moment: a process
+    that was stopped in between past its lease undoes what it wrote.
+    """
+    refused: Denied | None = None
+    try:
+        with store.transaction():
+            refused = rules.fence(store.reservation(place, item), session, clock(), token=token, copy=copy)
+            if refused is None:
+                write()
+                refused = rules.fence(store.reservation(place, item), session, clock(), token=token, copy=copy)
+                if refused is not None:
+                    raise HeldError(f"The hold on {item} was lost", kept="Nothing was changed")
+    except HeldError:
+        if refused is None:
+            raise
+    return refused
 
 
 def check_fence(
@@ -124,7 +212,7 @@ def sign_path(state_dir: str, session: str) -> str:
 
 
 def show_sign(state_dir: str, session: str) -> None:
-    """Makes the sign; call it before the claim. Raises StoreUnwritableError."""
+    """Makes the sign; call it in the transaction of the grant. Raises StoreUnwritableError."""
     path = sign_path(state_dir, session)
     if not path:
         return
@@ -140,16 +228,20 @@ def show_sign(state_dir: str, session: str) -> None:
 
 
 def settle_sign(store: Store, state_dir: str, session: str) -> None:
-    """Takes the sign away if the session holds nothing any more."""
+    """Takes the sign away if the session holds nothing any more. Never raises: a sign too many costs a spooled line."""
     path = sign_path(state_dir, session)
-    if path and not store.reservations_of(session=session):
-        try:
-            os.unlink(path)
-        except OSError:
-            pass  # a sign without a hold costs a line in the spool, nothing else
+    if not path or not os.path.lexists(path):
+        return
+    try:
+        with store.transaction():
+            if not store.reservations_of(session=session):
+                os.unlink(path)
+    except (OSError, StopwardenError):
+        pass
 
 
-def _read_back(store: Store, ask: Claim, failed: StopwardenError) -> Granted:
+def _read_back(store: Store, ask: Claim, failed: StopwardenError) -> None:
+    """A claim whose commit failed: returns if it is there all the same, else raises why it is not."""
     try:
         held = store.reservation(ask.place, ask.item)
     except StopwardenError:
@@ -158,9 +250,8 @@ def _read_back(store: Store, ask: Claim, failed: StopwardenError) -> Granted:
             kept="Take it for not reserved",
             do="See: stopwarden peers",
         ) from failed
-    if held is None or not ask.nonce or held.nonce != ask.nonce:
+    if held is None or not ask.nonce or held.nonce != ask.nonce or held.session != ask.session:
         raise failed
-    return Granted(how="new", row=held)
 
 
 def _record(store: Store, held: Reservation, kind: str, now: Instant, text: str = "") -> None:

@@ -244,6 +244,18 @@ CREATE TRIGGER reservation_stays BEFORE DELETE ON reservation BEGIN
     SELECT RAISE(ABORT, 'a token is never given twice');
 END;
 
+CREATE TRIGGER reservation_is_made_with_paths BEFORE INSERT ON reservation
+WHEN json_type(NEW.footprint) <> 'array'
+    OR EXISTS (SELECT 1 FROM json_each(NEW.footprint) WHERE type <> 'text') BEGIN
+    SELECT RAISE(ABORT, 'a footprint is a list of paths');
+END;
+
+CREATE TRIGGER reservation_keeps_paths BEFORE UPDATE OF footprint ON reservation
+WHEN json_type(NEW.footprint) <> 'array'
+    OR EXISTS (SELECT 1 FROM json_each(NEW.footprint) WHERE type <> 'text') BEGIN
+    SELECT RAISE(ABORT, 'a footprint is a list of paths');
+END;
+
 -- The ledger: work of a project that stands on no list. `needs` are numbers of items to be done first.
 CREATE TABLE ledger_item (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
