@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+import re
+
 import pytest
 
 from stopwarden.core.errors import ListError
+from stopwarden.hook import promised
+from stopwarden.store import journal
 from stopwarden.work import edits, promises
 from stopwarden.work.checklist import parse
 from tests.conftest import LONDON, at
+from tests.support.night import HookNight, cron
+from tests.support.person import Person
 
 LEFT = at("2026-11-30 22:00")
 LIST = """# Tonight
@@ -175,3 +183,123 @@ def test_a_time_is_written_so_that_it_is_read_again_as_the_same(when: str, said:
     assert clock == said
     (one,) = promises.read(f"- look {clock}: a\n", LEFT, LONDON)
     assert one.at == at(when)
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def person(tmp_path: pathlib.Path) -> Person:
+    """A person with a list, away since 22:00."""
+    made = Person(tmp_path)
+    made.now = LEFT
+    path = made.list(LIST)
+    made.away_since(id="n1", until=at("2026-12-01 07:30"), lists=(path,))
+    made.now = at("2026-11-30 23:05")
+    return made
+
+
+def test_a_look_and_a_promise_are_written_into_the_list(person: Person) -> None:
+    """In the list that the person is away with, below those that are there; with a date only where it is needed."""
+    assert person.types("look", "--at", "2h", "see", "the", "tests") == 0
+    assert "noted in TODO.md, line 8" in person.said
+    assert person.types("promise", "tell Ann\n- [ ] x", "--by", "tomorrow 22:30") == 0
+    text = (person.repo / "TODO.md").read_text()
+    assert text == LIST + "- look 01:05: see the tests\n- promise 2026-12-01 22:30: tell Ann - [ ] x\n"
+
+
+@pytest.mark.case("A140")
+def test_a_promise_without_by_is_refused_and_writes_nothing(person: Person) -> None:
+    """Exit code 2, what would be right, and the list byte for byte as before."""
+    assert person.types("promise", "merge once CI is green") == 2
+    assert "--by 02:00" in person.complained
+    assert person.types("look", "see") == 2
+    assert (person.repo / "TODO.md").read_text() == LIST
+
+
+def test_one_is_ticked_by_its_time_or_its_words(person: Person) -> None:
+    """`--looked` and `--kept` change one word; what is not there, or ticked already, is refused."""
+    assert person.types("look", "--looked", "23:30") == 0
+    assert person.types("promise", "--kept", "merge once") == 0
+    assert (person.repo / "TODO.md").read_text() == LIST.replace("- look ", "- looked ").replace(
+        "- promise ", "- kept "
+    )
+    assert person.types("promise", "--kept", "merge once") == 2
+
+
+def test_list_and_status_show_what_comes_next_what_is_overdue_and_what_is_refused(person: Person) -> None:
+    """Below the items: times, places, and for a promise without a time what to write."""
+    person.list(LIST + "- promise: no time\n")
+    assert person.types("list") == 0
+    assert 'look 23:30 "see whether the build passed" (TODO.md:6)' in person.said
+    assert 'refused: promise "no time" (TODO.md:8)' in person.said
+    person.types("list", "--json")
+    timed = json.loads(person.said)["lists"][0]["timed"]
+    assert [(one["kind"], one["overdue"], bool(one["refused"])) for one in timed] == [
+        ("look", False, False), ("promise", False, False), ("promise", False, True),
+    ]  # fmt: skip
+    person.now = at("2026-12-01 02:01")
+    person.types("status")
+    assert re.search('overdue: look (Mon )?23:30 "see whether the build passed"', person.said)
+    assert 'overdue: promise 02:00 "merge once CI is green"' in person.said
+
+
+def test_status_only_shows_and_writes_nothing(person: Person) -> None:
+    """An overdue promise is no alarm of `status`, and it leaves no line: that is for `watch` and the stops."""
+    person.now = at("2026-12-01 02:01")
+    person.types("status")
+    with person.store() as store:
+        assert [line.kind for line in store.lines()] == ["away"] or store.lines() == []
+
+
+# --- never a wake, never a verdict ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wakes", [True, False])
+def test_the_same_stops_get_the_same_verdicts_with_and_without_them(wakes: bool, tmp_path: pathlib.Path) -> None:
+    """Byte for byte, over a block, an allowed wait and overdue promises; the record's input is the same, too."""
+
+    def stops(folder: pathlib.Path, todo: str) -> list[str]:
+        folder.mkdir()
+        night = HookNight(folder, todo=todo)
+        copy = night.away(id="p1").copy
+        crons = {"session_crons": [cron("21:30")]} if wakes else {}
+        answers = [json.dumps(night.send("stop", **crons)) for _ in range(3)]
+        night.now = at("2026-12-01 06:00")
+        answers.append(json.dumps(night.send("stop")))
+        store = night.store()
+        kept = []
+        for row in store.verdicts():
+            inputs = journal.decode(row.body, store.snapshot)
+            told = repr((row.kind, row.rule, inputs[1:])).replace(str(folder), "").replace(copy, "")
+            kept.append(told)
+        store.close()
+        return answers + kept
+
+    plain = stops(tmp_path / "a", "- [ ] A\n- [ ] B\n")
+    with_them = stops(
+        tmp_path / "b", "- [ ] A\n- [ ] B\n\n- look 21:05: now\n- promise 02:00: merge\n- promise: never\n"
+    )
+    assert len(plain) == 8
+    assert plain == with_them
+
+
+@pytest.mark.case("A141")
+def test_an_overdue_promise_is_one_line_in_the_record_and_touches_no_file(tmp_path: pathlib.Path) -> None:
+    """Its time passed unhandled: whoever looks next records it once; list and neighbours keep every byte."""
+    night = HookNight(tmp_path, todo="- [ ] A\n- promise 23:00: merge\n- look 23:30: see\n- promise 07:00: later\n")
+    period = night.away()
+    before = {path: path.read_bytes() for path in night.project.rglob("*") if path.is_file()}
+    store = night.store()
+    for clock, kinds in (
+        ("22:59", []),
+        ("23:01", ["empty_promise"]),
+        ("23:02", ["empty_promise"]),
+        ("23:41", ["empty_promise", "missed_timed_look"]),
+        ("23:50", ["empty_promise", "missed_timed_look"]),
+    ):
+        told = promised.in_lists([(str(night.list), "TODO.md", "")], period.since, LONDON)
+        promised.record_overdue(store, told, period, at(f"2026-11-30 {clock}"))
+        assert [line.text.split(";")[0] for line in store.lines() if line.kind == "stall"] == kinds
+    store.close()
+    assert {path: path.read_bytes() for path in night.project.rglob("*") if path.is_file()} == before

@@ -65,6 +65,7 @@ class Standing(Record):
     next_look: Instant | None = None
     blocked: int = 0  # times in this away period
     blocked_in_a_row: int = 0  # of those, the last ones without progress
+    cause: str = ""  # why it rests or may not go on, as one word: "missed_look", "silent", "error", …
 
 
 class Known(Record):
@@ -78,6 +79,9 @@ class Known(Record):
     owes: int | None = None  # items it owes now, where that can be told
     wake_at: Instant | None = None  # the next fire of a wake it is known to have, look or not
     kept: bool = False  # a living keeper will wake it
+    keeper_gone: bool = False  # one was to keep its look, and its process is gone
+    declared: Instant | None = None  # the look that it declared itself
+    declared_counts: bool = False  # and somebody will keep it
     woken_at: Instant | None = None  # when a keeper last woke it
     installed_at: Instant = 0  # when the hooks were installed
     name: str = ""
@@ -126,6 +130,7 @@ class _Telling:
         needs: bool = False,
         since: Instant | None = None,
         look: Instant | None = None,
+        cause: str = "",
     ) -> Standing:
         return Standing(
             session=self.row.id,
@@ -136,6 +141,7 @@ class _Telling:
             needs_you=needs,
             since=since,
             next_look=look,
+            cause=cause,
             blocked=self.state.period_blocks if self.counts_hold else 0,
             blocked_in_a_row=self.state.blocks if self.counts_hold else 0,
         )
@@ -165,9 +171,13 @@ class _Telling:
         covered = self.known.period is not None and self.known.mode != "off"
         if not covered or self.known.owes == 0 or (self.verdict is not None and self.verdict.kind == "done"):
             return self._is("ended", f"Closed at {at}.", since=row.ended_at)
+        if self.known.declared_counts and (look := self.known.declared) is not None and look > self.now:
+            text = f"Closed at {at}; it will be resumed at {self._at(look)}, the look it declared."
+            return self._is("waiting", text, since=row.ended_at, look=look)
         why = f" ({row.ended_why})" if row.ended_why and row.ended_why != "other" else ""
         act = "Open it again (claude --resume)"
-        return self._is("stopped", f"Closed at {at}{why}{self._owing}.", act, needs=True, since=row.ended_at)
+        text = f"Closed at {at}{why}{self._owing}."
+        return self._is("stopped", text, act, needs=True, since=row.ended_at, cause="closed")
 
     def _off(self) -> Standing | None:
         if self.known.mode != "off":
@@ -195,7 +205,7 @@ class _Telling:
             text = f"Held: plan mode since {self._at(since)}."
         else:
             text = f"Frozen by {what} since {self._at(since)} ({length(self.now - since)})."
-        return self._is("waiting_on_you", text, act, needs=True, since=since)
+        return self._is("waiting_on_you", text, act, needs=True, since=since, cause=row.waits_on_person)
 
     # --- in a turn
 
@@ -228,12 +238,22 @@ class _Telling:
         if quiet >= STALLED_AFTER:
             text = f"In a turn, but nothing was heard since {heard} ({length(quiet)})."
             return self._is(
-                "stalled", text, "Look at it: a dialog may be open", needs=True, since=self.row.last_event_at
+                "stalled",
+                text,
+                "Look at it: a dialog may be open",
+                needs=True,
+                since=self.row.last_event_at,
+                cause="silent",
             )
         if quiet >= SILENT_AFTER:
             text = f"Nothing was heard since {heard} ({length(quiet)}): a long tool, or it was interrupted."
             return self._is(
-                "silent", text, "Look at it if that is not expected", since=self.row.last_event_at, look=look
+                "silent",
+                text,
+                "Look at it if that is not expected",
+                since=self.row.last_event_at,
+                look=look,
+                cause="silent",
             )
         if self.row.permission_mode == "plan":
             text = "Plans only: plan mode will hold it at its next stop."
@@ -253,7 +273,7 @@ class _Telling:
         if self.now <= woken + MISSED_LOOK_AFTER:
             return self._is("working", f"Woken by the keeper at {self._at(woken)}.", since=woken)
         text = f"The keeper woke it at {self._at(woken)}, and nothing came."
-        return self._is("stalled", text, TYPE_CONTINUE, needs=True, since=woken)
+        return self._is("stalled", text, TYPE_CONTINUE, needs=True, since=woken, cause="not_woken")
 
     def _after_an_error(self) -> Standing | None:
         row = self.row
@@ -265,7 +285,7 @@ class _Telling:
         since, reset = row.error_at, row.error_resets_at
         if reset is not None and self.now > reset + MISSED_LOOK_AFTER:
             text = f"The limit window passed at {self._at(reset)}, but the session did not resume."
-            return self._is("stalled", text, TYPE_CONTINUE, needs=True, since=since)
+            return self._is("stalled", text, TYPE_CONTINUE, needs=True, since=since, cause="error")
         text = f"Its turn ended at {self._at(since)}: {what}"
         if reset is not None and reset > self.now:
             text += f" until {self._at(reset)}"
@@ -277,7 +297,8 @@ class _Telling:
         missed = self._missed_look()
         if missed is not None and not act:
             return missed
-        return self._is("stopped", f"{text}. Nothing will wake it.", act or TYPE_CONTINUE, needs=True, since=since)
+        text = f"{text}. Nothing will wake it."
+        return self._is("stopped", text, act or TYPE_CONTINUE, needs=True, since=since, cause="error")
 
     def _at_rest(self) -> Standing:
         verdict = self.verdict
@@ -292,10 +313,13 @@ class _Telling:
             return self._is("done", f"Finished at {at}: nothing is left on its list.", since=verdict.at)
         if verdict.kind == "plan_mode":
             act = DIALOGS["plan"][1]
-            return self._is("waiting_on_you", f"Held: plan mode since {at}.", act, needs=True, since=verdict.at)
+            text = f"Held: plan mode since {at}."
+            return self._is("waiting_on_you", text, act, needs=True, since=verdict.at, cause="plan")
         if verdict.kind == "waiting_on_person":
             text = f"All that is left waits on you since {at}."
-            return self._is("waiting_on_you", text, "stopwarden parked", needs=True, since=verdict.at)
+            return self._is(
+                "waiting_on_you", text, "stopwarden parked", needs=True, since=verdict.at, cause="waits_for_you"
+            )
         if verdict.kind == "cancelled":
             text = f"Stopped at {at}: you cancelled it, and it is left alone until a prompt of yours{self._owing}."
             return self._is("stopped", text, TYPE_CONTINUE, needs=self._may_owe, since=verdict.at)
@@ -303,7 +327,7 @@ class _Telling:
             return self._stopped_at_a_bound(verdict.at)
         if verdict.kind == "error":
             text = f"Stopped at {at}: Stopwarden itself failed and let it go."
-            return self._is("stopped", text, "stopwarden doctor", needs=True, since=verdict.at)
+            return self._is("stopped", text, "stopwarden doctor", needs=True, since=verdict.at, cause="our_fault")
         why = {"observed": "it was only observed", "off": "it was switched off"}.get(verdict.kind, "it was left alone")
         text = f"Stopped at {at}: {why}{self._owing}."
         return self._is("stopped", text, TYPE_CONTINUE, needs=self._may_owe, since=verdict.at)
@@ -313,7 +337,8 @@ class _Telling:
         if missed := self._missed_look():
             return missed
         if look is None:
-            return self._is("stopped", f"No look is known to come{self._owing}.", TYPE_CONTINUE, needs=self._may_owe)
+            text = f"No look is known to come{self._owing}."
+            return self._is("stopped", text, TYPE_CONTINUE, needs=self._may_owe, cause="idle")
         if look > self.now:
             return self._is(
                 "waiting", f"Looks again at {self._at(look)} by itself.", since=self.row.last_event_at, look=look
@@ -330,18 +355,25 @@ class _Telling:
         text = f"Was to look at {self._at(look)}, and nothing came since {self._at(self.row.last_event_at)}."
         if self.known.kept:
             return self._is(
-                "stalled", text, "The keeper should have woken it: stopwarden doctor", needs=True, since=look
+                "stalled",
+                text,
+                "The keeper should have woken it: stopwarden doctor",
+                needs=True,
+                since=look,
+                cause="missed_look",
             )
-        return self._is("stalled", text, TYPE_CONTINUE, needs=True, since=look)
+        return self._is("stalled", text, TYPE_CONTINUE, needs=True, since=look, cause="missed_look")
 
     def _stopped_at_a_bound(self, at: Instant) -> Standing:
         bound = self.state.bound if self.counts_hold else ""
         why = BOUNDS.get(bound, "it was sent on as often as is allowed").format(blocks=self.state.blocks)
         text = f"Stopped at {self._at(at)}{self._owing}: {why}."
-        return self._is("stopped", text, TYPE_CONTINUE, needs=True, since=at)
+        return self._is("stopped", text, TYPE_CONTINUE, needs=True, since=at, cause="bound")
 
     def _idle(self, text: str) -> Standing:
-        return self._is("stopped", f"{text}: no stop will come from it.", "Type a prompt there", needs=True)
+        text = f"{text}: no stop will come from it."
+        since = self.row.idle_since or self.row.last_event_at
+        return self._is("stopped", text, "Type a prompt there", needs=True, since=since, cause="idle")
 
 
 BOUNDS = {
