@@ -821,12 +821,12 @@ def test_each_session_has_its_own_line_of_time() -> None:
 
 
 def test_sessions_of_one_title_are_told_apart_by_their_ids() -> None:
-    """A title that two sessions have names neither."""
+    """A title that two sessions have does not name either alone."""
     night = ordinary_night()
     night.session = "9a02aaaa-0000-4000-8000-000000000002"
     night.line("23:10", "prompt", "person")
     night.row(night.session, title="parser")
-    assert {one.name for one in night.account().sessions} == {"7e15", "9a02"}
+    assert {one.name for one in night.account().sessions} == {"parser 7e15", "parser 9a02"}
 
 
 @settings(max_examples=30, deadline=None)

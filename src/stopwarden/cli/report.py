@@ -36,16 +36,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--week", action="store_true", help="all away periods of the last 7 days, one line a night")
     parser.add_argument("--period", metavar="ID", help="this away period (its id or the beginning of it)")
     parser.add_argument("--verbose", "-v", action="store_true", help="every stretch of time, every item, every wake")
+    parser.add_argument(
+        "--html", metavar="FILE", help="write it as one page for a browser, with a lane for each session (- for stdout)"
+    )
     parser.add_argument("--json", action="store_true", help="the whole account as one JSON object, times in UTC")
     parser.epilog = (
         "examples:\n  stopwarden report\n  stopwarden report --since 22:00 --verbose\n"
-        "  stopwarden report --week\n"
+        "  stopwarden report --week --html week.html\n"
         "exit code: 0 a report was given, 1 nothing is recorded"
     )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Prints the report; 1 where no away period is recorded."""
+    if args.html == "-" and args.json:
+        raise UsageError("Two things cannot both go to standard output", do="Use --html FILE together with --json")
+    if args.week and args.period:
+        raise UsageError("--week is all away periods, --period is one", do="Leave one of them out")
     now = context.now()
     since = record.instant_before(args.since, now, context.zone) if args.since else None
     if args.week:
@@ -56,6 +63,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.week and chosen and chosen[0].since > now - WEEK - DAY:
             since = None  # the night a week ago is told whole
         told = tell(store, chosen, now, context.state_dir, since) if chosen else None
+    page = _page(args.html, told, context) if args.html is not None and told is not None else ""
     if args.json:
         values = {"v": 1, "account": None} if told is None else as_json(told, nights(told, context.zone))
         context.say(json.dumps(values, ensure_ascii=False))
@@ -63,6 +71,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if told is None:
         _nothing(context, since, now)
         return 1
+    if args.html is not None:
+        context.say(page)
+        return 0
     out = render(told, context.zone, verbose=args.verbose, columns=_columns(context), color=_color(context))
     context.say(out.rstrip("\n"))
     _say_others(context, all_periods, chosen, now)
@@ -93,6 +104,17 @@ def tell(
         parked=[parked for parked in store.parked() if parked.period in ids],
         snapshot=store.snapshot,
     )
+
+
+def _page(named: str, told: Account, context: Context) -> str:
+    """Writes the page; what is then said of it. For "-" it is the page itself."""
+    from stopwarden.cli import written  # a page is asked for now and then; jinja2 is no small import
+    from stopwarden.report import html
+
+    text = html.render(told, context.zone)
+    if named == "-":
+        return text.rstrip("\n")
+    return f"The report is in {written.write(context, named, text, html.MARK)}"
 
 
 def _counts_faults(line: RecordLine) -> bool:

@@ -10,6 +10,7 @@ May not live here: reading a database, local time, wording.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -208,11 +209,14 @@ def account(
 
 
 def _names(ids: Iterable[str], known: dict[str, SessionRow]) -> dict[str, str]:
-    """A name for each session: its title where it has one of its own, else its short id."""
+    """A name for each session: its title, with its short id where others have that title, or the short id alone."""
     short = short_ids(ids)
     titles = {one: known[one].title if one in known else "" for one in short}
-    taken = list(titles.values())
-    return {one: title if title and taken.count(title) == 1 else short[one] for one, title in titles.items()}
+    taken = Counter(titles.values())
+    return {
+        one: short[one] if not title else title if taken[title] == 1 else f"{title} {short[one]}"
+        for one, title in titles.items()
+    }
 
 
 def _session(

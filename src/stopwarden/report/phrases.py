@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stopwarden.core.events import Instant
-    from stopwarden.report.account import Account, BoundReached, SessionAccount, Trouble
+    from stopwarden.report.account import Account, BoundReached, Failure, SessionAccount, Trouble
     from stopwarden.report.reading import LocalTimes
     from stopwarden.report.stories import Story
     from stopwarden.report.timeline import Look, Span
@@ -174,6 +174,14 @@ class Phrases:
         by = "the keeper woke it" if look.kept else "a wake came"
         error = f": {plain(look.error, 80)}" if look.error else ""
         return f"{self.times.clock(look.at)}  {by}: {look.outcome}{error}"
+
+    def failed(self, failure: Failure) -> str:
+        """A turn that ended in an error of the provider, and when the session went on."""
+        named = ERRORS.get(failure.error.partition(";")[0].strip(), ("an error of the provider", ""))[0]
+        what = CAUSES["limit"] if failure.limit else named
+        if failure.resumed_at is None:
+            return f"{what}; it did not go on"
+        return f"{what}; it went on at {self.times.clock(failure.resumed_at)}"
 
     def let_stop(self, bound: BoundReached) -> str:
         """A bound that was reached, and what came of it."""

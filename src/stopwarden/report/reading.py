@@ -9,6 +9,7 @@ May not live here: what happened (see `account`), where it stands on the screen 
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
@@ -181,10 +182,10 @@ def padded(text: str, columns: int) -> str:
 def short_ids(ids: Iterable[str], least: int = 4) -> dict[str, str]:
     """For each id the shortest beginning, of at least `least` characters, that no other has."""
     known = list(dict.fromkeys(ids))
-    short = {}
-    for one in known:
-        size = least
-        while size < len(one) and any(other != one and other.startswith(one[:size]) for other in known):
-            size += 1
-        short[one] = one[:size]
-    return short
+    size = dict.fromkeys(known, least)
+    for one, following in pairwise(sorted(known)):  # who shares the longest beginning stands next to it
+        shared = 1 + next(
+            (at for at, pair in enumerate(zip(one, following, strict=False)) if pair[0] != pair[1]), len(one)
+        )
+        size[one], size[following] = max(size[one], shared), max(size[following], shared)
+    return {one: one[: size[one]] for one in known}
