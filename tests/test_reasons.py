@@ -119,3 +119,15 @@ def test_more_wakes_than_fit_are_counted() -> None:
     reason = Night(*items("A")).stop(late).reason
     assert reason.count("does not count") == 4
     assert "3 more wakes do not count either." in reason
+
+
+@pytest.mark.case("BR-073")
+def test_a_list_that_does_not_move_while_tools_run_is_to_be_brought_up_to_date_first() -> None:
+    """Third block with tool use and an unchanged list: reconcile it, instead of naming the same stale item again."""
+    night = Night(*items("A", "B"))
+    night.stop()
+    assert "list has not moved" not in night.tool().stop().reason
+    assert "first bring it up to date" in night.tool().stop().reason
+    assert "list has not moved" not in night.stop().reason, "no tool ran since"
+    night.owes(*items("B", A="done"))
+    assert "list has not moved" not in night.tool().stop().reason

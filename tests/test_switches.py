@@ -10,6 +10,7 @@ import pytest
 from stopwarden.core.events import AwayPeriod
 from stopwarden.store.port import SessionRow
 from tests.conftest import at
+from tests.support.night import SESSION, HookNight
 from tests.support.person import Person
 
 
@@ -145,6 +146,7 @@ def test_the_switches_speak_json(person: Person) -> None:
         "of": "all",
         "away": False,
         "others": {"9a02bbbb": "observe"},
+        "until": None,
     }
     assert person.types("on", "--agents-may-end", "yes", "--json") == 0
     assert json.loads(person.said) == {"v": 1, "agents_may_end": True}
@@ -165,3 +167,44 @@ def test_a_period_that_is_over_gets_no_line(person: Person) -> None:
     with person.store() as store:
         assert [line.kind for line in store.lines(period=period.id)] == []
     assert "You are away" not in person.said
+
+
+@pytest.mark.case("BR-150")
+def test_a_pause_until_a_time_is_honoured_and_over_by_itself(tmp_path: pathlib.Path) -> None:
+    """Off until 22:00: a stop is allowed, waiting until then; at 22:00 work that is owed blocks again."""
+    night = HookNight(tmp_path)
+    night.away()
+    assert night.types("off", "--until", "22:00") == 0
+    assert "Off until 22:00 Europe/London" in night.said
+    assert night.send("stop") == {}
+    store = night.store()
+    (verdict,) = store.verdicts()
+    assert (verdict.kind, verdict.rule) == ("waiting", "policy.paused")
+    assert store.state(SESSION).next_look == at("2026-11-30 22:00")
+    store.close()
+    night.now = at("2026-11-30 22:00")
+    assert night.send("stop")["decision"] == "block"
+
+
+def test_a_session_that_sleeps_on_after_a_pause_is_missed(tmp_path: pathlib.Path) -> None:
+    """Nothing woke it when the pause was over: its next event finds the look missed."""
+    night = HookNight(tmp_path)
+    night.away()
+    night.types("off", "--until", "22:00")
+    night.send("stop")
+    night.now = at("2026-11-30 23:00")
+    night.send("prompt", prompt="hello?")
+    assert "missed_look" in night.lines()
+
+
+def test_off_without_a_time_and_on_forget_the_pause(tmp_path: pathlib.Path) -> None:
+    """The last word counts."""
+    night = HookNight(tmp_path)
+    night.away()
+    for words in (("off", "--until", "2h"), ("off",)):
+        night.types(*words)
+    night.now = at("2026-12-01 03:00")
+    assert night.send("stop") == {}
+    night.types("off", "--until", "06:00")
+    night.types("on")
+    assert night.send("stop")["decision"] == "block"

@@ -6,6 +6,7 @@ the same payloads and leave the same state, and a test holds them together.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pathlib
@@ -15,6 +16,8 @@ import sysconfig
 from typing import Any
 
 from stopwarden import wire
+from stopwarden.cli.context import Context
+from stopwarden.cli.main import main
 from stopwarden.core.bounds import Policy
 from stopwarden.core.events import AwayPeriod
 from stopwarden.hook import machine, run
@@ -23,7 +26,7 @@ from stopwarden.store import marker, place
 from stopwarden.store.port import Store
 from stopwarden.store.sqlite import open_sqlite
 from stopwarden.work import checkout
-from tests.conftest import at
+from tests.conftest import LONDON, at
 
 SOURCE = pathlib.Path(os.environ.get("STOPWARDEN_TEST_SOURCE") or pathlib.Path(__file__).parents[2] / "src")
 SESSION = "5d0c7a52-0000-4000-8000-000000000001"
@@ -35,6 +38,7 @@ class HookNight:
 
     def __init__(self, tmp_path: pathlib.Path, *, todo: str | None = "- [ ] A\n- [ ] B\n") -> None:
         self.now = START
+        self.said = self.complained = ""
         self.project = tmp_path / "project"
         (self.project / ".git").mkdir(parents=True)
         (self.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
@@ -122,6 +126,23 @@ class HookNight:
         )
         self.now += 10
         return done
+
+    def types(self, *words: str, session: str = "") -> int:
+        """`stopwarden WORDS` in the checkout, typed by the person, or run by a session's agent. Its exit code."""
+        out, err = io.StringIO(), io.StringIO()
+        env = self.env | ({"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session} if session else {})
+        context = Context(
+            env=env,
+            cwd=str(self.project),
+            now=lambda: self.now,
+            zone=LONDON,
+            out=out,
+            err=err,
+            ask=lambda question: None,
+        )
+        code = main(list(words), context)
+        self.said, self.complained = out.getvalue(), err.getvalue()
+        return code
 
     def lines(self) -> list[str]:
         """The kinds of the away record's lines, in order."""

@@ -16,7 +16,7 @@ from stopwarden.core.errors import ScheduleError, StoreCorruptError
 from stopwarden.core.owed import assess
 from stopwarden.core.periods import covering
 from stopwarden.core.record import Record
-from stopwarden.hook import machine, spool, terms
+from stopwarden.hook import declared, machine, spool, terms
 from stopwarden.hook.note import take_all
 from stopwarden.hosts import claude_code
 from stopwarden.report.reading import short_ids
@@ -108,6 +108,8 @@ def _known(
     period = period_of(row, periods, now)
     keeper = store.keeper(row.id)
     kept = keeper is not None and period is not None and terms.policy_of(store, period).keeper
+    lives = keeper is not None and machine.is_alive(keeper.pid, keeper.started)
+    said = declared.declared(store, row.id, row.host, now) if period is not None else None
     state = store.state(row.id)
     work = _work(store, row, state, period)
     known = Known(
@@ -115,10 +117,13 @@ def _known(
         state=state,
         period=period,
         verdict=store.verdict(row.last_verdict) if row.last_verdict else None,
-        mode=terms.mode_of(store, row.id),
+        mode=terms.mode_of(store, row.id, now),
         owes=work.owes,
         wake_at=next_wake(store.wakes(row.id), now, zone),
-        kept=kept and keeper is not None and machine.is_alive(keeper.pid, keeper.started),
+        kept=kept and lives,
+        keeper_gone=kept and not lives and keeper is not None and (keeper.woke_at or 0) < row.last_event_at,
+        declared=said.at if said is not None else None,
+        declared_counts=said is not None and said.counts,
         woken_at=keeper.woke_at if keeper is not None else None,
         installed_at=installed_at,
         name=name,

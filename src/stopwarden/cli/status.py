@@ -13,7 +13,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from stopwarden.cli import go, surroundings
+from stopwarden.cli import go, surroundings, timed
 from stopwarden.cli.known import known_sessions, set_aside, take_in
 from stopwarden.cli.person import RECENT
 from stopwarden.core.bounds import DAY
@@ -21,6 +21,7 @@ from stopwarden.core.errors import StopwardenError, StoreBusyError, StoreCorrupt
 from stopwarden.core.periods import holds
 from stopwarden.core.record import Record
 from stopwarden.hook import fault
+from stopwarden.hook.terms import mode_of
 from stopwarden.hosts import installation
 from stopwarden.report.moments import length, moment
 from stopwarden.report.reading import count, cut, padded, plain, short_ids, width
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
     from stopwarden.cli.context import Context
     from stopwarden.cli.known import Tally
     from stopwarden.core.events import AwayPeriod, Instant
-    from stopwarden.store.port import Store
+    from stopwarden.store.port import SessionRow, Store
+    from stopwarden.work.promises import Timed
 
 REDRAW = 3.0  # seconds between two looks of --watch
 NAME = 24  # columns of a session's name
 LATELY = 1 * DAY
+TIMED = 5  # looks and promises shown
 
 
 class Line(Record):
@@ -61,6 +64,7 @@ class View(Record):
     notes: tuple[str, ...]
     mode: str
     ended: AwayPeriod | None = None  # the last period, where none holds
+    timed: tuple[Timed, ...] = ()  # looks and promises of the lists: shown, never a reason for an alarm
 
     @property
     def needing(self) -> tuple[Line, ...]:
@@ -147,11 +151,16 @@ def look(context: Context) -> View:
             others=tuple(line for line in lines if line not in held),
             alarms=tuple(_alarms(context, periods, held, installed_at, now)),
             notes=(*missed, *_notes(context, store, held, periods, now)),
-            mode=store.fact("mode", "all") or "on",
+            mode=mode_of(store, "", now),
             ended=ended,
+            timed=tuple(one for _, one in timed.of_periods(periods, _covered(lines), context.zone)),
         )
     finally:
         store.close()
+
+
+def _covered(lines: Sequence[Line]) -> list[tuple[SessionRow, AwayPeriod | None]]:
+    return [(line.known.row, line.known.period) for line in lines]
 
 
 def _heard(store: Store, context: Context) -> tuple[str, ...]:
@@ -238,6 +247,7 @@ def text(seen: View, context: Context, *, verbose: bool = False) -> list[str]:
     lines += _table(shown, seen, context, verbose)
     lines += [f"{one.subject}  {one.text}" for one in seen.alarms]
     lines += seen.notes
+    lines += timed.lines(seen.timed, context.zone, seen.now)[:TIMED]
     if seen.periods and not shown and not seen.alarms:
         lines.append("No session was heard of yet. One that is started now is covered.")
     elif seen.periods:
@@ -364,4 +374,5 @@ def as_json(seen: View, context: Context) -> dict[str, object]:
         "others": [session(line) for line in seen.others],
         "alarms": [one.as_dict() for one in seen.alarms],
         "notes": list(seen.notes),
+        "timed": [timed.as_json(one, seen.now) for one in seen.timed],
     }

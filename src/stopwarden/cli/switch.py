@@ -11,15 +11,18 @@ import json
 from typing import TYPE_CHECKING
 
 from stopwarden.cli.person import ALLOWED, names, only_the_person, session_named
+from stopwarden.cli.times import parse_until
 from stopwarden.core.errors import UsageError
 from stopwarden.core.periods import holds
 from stopwarden.report.moments import moment
+from stopwarden.report.values import utc
 from stopwarden.store.port import RecordLine
 
 if TYPE_CHECKING:
     import argparse
 
     from stopwarden.cli.context import Context
+    from stopwarden.core.events import Instant
     from stopwarden.store.port import Store
 
 MEANS = {
@@ -35,6 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     word = parser.prog.split()[-1]
     parser.add_argument("--session", metavar="ID", help="only this session (its id, the beginning of it, or its title)")
     parser.add_argument("--json", action="store_true", help="the answer as one JSON object")
+    if word == "off":
+        parser.add_argument(
+            "--until", nargs="+", metavar="TIME", help="a pause: on again by itself then (13:00, tue 07:30, 2h)"
+        )
     if word == "on":
         parser.add_argument(
             "--agents-may-end",
@@ -42,7 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
             help="whether agents themselves may run back, off and observe (no by default)",
         )
     parser.description = f"{word.capitalize()}: {MEANS.get(word, '')}"
-    parser.epilog = f"example:\n  stopwarden {word}\n  stopwarden {word} --session 7e15"
+    more = "\n  stopwarden off --until 13:00" if word == "off" else ""
+    parser.epilog = f"example:\n  stopwarden {word}\n  stopwarden {word} --session 7e15{more}"
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -51,6 +59,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     leave: str | None = getattr(args, "agents_may_end", None)
     if leave and args.session:
         raise UsageError("--agents-may-end is for all sessions", do="Leave --session out")
+    pause: list[str] | None = getattr(args, "until", None)
+    until = parse_until(pause, context.now(), context.zone).at if pause else None
     store = context.open_store()
     try:
         if leave:
@@ -65,8 +75,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
             else:
                 store.save_fact("mode", key, word)
                 store.save_fact("mode_since", key, str(context.now()))
+                store.save_fact("mode_until", key, str(until) if until is not None else "")
             _record(store, context, f"agents may end away: {leave}" if leave else f"{word}: {key}", key)
-        _say(args, context, store, word, key, leave)
+        _say(args, context, store, word, key, leave, until)
     finally:
         store.close()
     return 0
@@ -86,12 +97,20 @@ def _record(store: Store, context: Context, text: str, key: str) -> None:
             store.append([RecordLine(at=now, kind="switched", session=session, period=period.id, text=text)])
 
 
-def _say(args: argparse.Namespace, context: Context, store: Store, word: str, key: str, leave: str | None) -> None:
+def _say(
+    args: argparse.Namespace,
+    context: Context,
+    store: Store,
+    word: str,
+    key: str,
+    leave: str | None,
+    until: Instant | None,
+) -> None:
     now = context.now()
     away = [period for period in store.open_periods() if holds(period, now)]
     own = {} if key != "all" or leave else {s: w for s, w in own_switches(store).items() if w != word}
     if args.json:
-        said = {"v": 1, "mode": word, "of": key, "away": bool(away), "others": own}
+        said = {"v": 1, "mode": word, "of": key, "away": bool(away), "others": own, "until": until and utc(until)}
         context.say(json.dumps({"v": 1, "agents_may_end": leave == "yes"} if leave else said))
         return
     if leave:
@@ -102,10 +121,14 @@ def _say(args: argparse.Namespace, context: Context, store: Store, word: str, ke
         return
     called = names(store.sessions())
     whom = "" if key == "all" else f" for session {called.get(key, key[:8])}"
-    context.say(f"{word.capitalize()}{whom}: {MEANS[word]}")
-    if away and word != "on":
-        until = away[0].until
-        end = f" until {moment(until, context.zone, now)}" if until is not None else ""
+    pause = f" until {moment(until, context.zone, now)} {context.zone.name}" if until is not None else ""
+    context.say(f"{word.capitalize()}{whom}{pause}: {MEANS[word]}")
+    if away and until is not None:
+        context.say("Sessions that stop meanwhile wait for that time. The keeper wakes them then; without it, a wake")
+        context.say("of their own must, and `stopwarden status` says which did not come back.")
+    elif away and word != "on":
+        back = away[0].until
+        end = f" until {moment(back, context.zone, now)}" if back is not None else ""
         context.say(f"You are away{end}: meanwhile sessions may stop with work owed, and nothing wakes them.")
     for session, switch in own.items():
         context.say(

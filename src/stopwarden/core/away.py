@@ -328,6 +328,7 @@ def _block_within_bounds(
         shared=world.shared,
         offered=offered,
         unread_ready=world.unread_ready,
+        stale=state.tool_used and counts.blocks >= reason.ESCALATE_FROM and state.fingerprint == owes.fingerprint,
     )
     return Verdict(
         block=True,

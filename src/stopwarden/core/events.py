@@ -144,6 +144,7 @@ class World(Record):
 
     zone: Zone
     mode: Mode = "on"
+    paused_until: Instant | None = None  # with mode "off": when the person wants it on again
     period: AwayPeriod | None = None  # None: away does not hold for this session
     items: tuple[Item, ...] = ()  # every item of every source, in order
     unread: tuple[str, ...] = ()  # sources that could not be read: what is owed is unknown

@@ -14,7 +14,7 @@ from stopwarden.core.events import Happening, Verdict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from stopwarden.core.bounds import Policy
-    from stopwarden.core.events import SessionState, Stop, World
+    from stopwarden.core.events import Instant, SessionState, Stop, World
 
 JUDGE = "2"  # raised when the same inputs may get another verdict; recorded with every verdict
 
@@ -28,6 +28,8 @@ def judge(stop: Stop, session: SessionState, world: World, policy: Policy) -> Ve
         return verdict.replace(happenings=(Happening(kind="plan_mode"),)) if world.period else verdict
     if session.cancelled:
         return _left_alone("cancelled", "stop.cancelled", stop, world)
+    if world.mode == "off" and world.paused_until is not None and world.period is not None:
+        return _paused(stop, session, world, world.paused_until)
     if world.mode == "off":
         return _left_alone("off", "policy.off", stop, world)
     if world.period is None:
@@ -53,6 +55,13 @@ def commit(session: SessionState, verdict: Verdict) -> SessionState:
 
 def _left_alone(kind: str, rule: str, stop: Stop, world: World) -> Verdict:
     return Verdict(block=False, kind=kind, rule=rule, at=stop.at, zone=world.zone.name)
+
+
+def _paused(stop: Stop, session: SessionState, world: World, until: Instant) -> Verdict:
+    """The person said until when nothing is to be done: the session waits for that, and is missed if it sleeps on."""
+    after = session.replace(next_look=until, next_look_latest=until, wake_started=False)
+    verdict = _left_alone("waiting", "policy.paused", stop, world)
+    return verdict.replace(deadline=until, after=after)
 
 
 def _observed(verdict: Verdict, session: SessionState) -> Verdict:

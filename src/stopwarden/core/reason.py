@@ -48,6 +48,7 @@ class Circumstances(Record):
     shared: bool = False  # other sessions work from the same list
     offered: Item | None = None  # the head of the ready queue, to be named
     unread_ready: tuple[str, ...] = ()
+    stale: bool = False  # tools ran, and for several blocks the list has not moved
 
 
 def quoted(text: str, limit: int = TITLE_MAX) -> str:
@@ -94,6 +95,11 @@ def _what_to_do(owed: Assessment, so: Circumstances) -> list[str]:
         lines.append(f"First renew your hold, it is overdue: {names} (stopwarden renew).")
     if so.compacted and owed.owed:
         lines.append("The conversation was compacted: first bring the list up to date with what is really done.")
+    if so.stale and owed.owed and not so.compacted:
+        lines.append(
+            "Tools ran since you were last told, but the list has not moved for several stops: first bring it up to "
+            "date, tick what is done, mark begun what you are at."
+        )
     if so.handed_back is not None:
         lines.append(f"{_named(so.handed_back)} did not move in several looks: it goes back to the person. Leave it.")
     if so.offered is not None and owed.owed:

@@ -40,7 +40,7 @@ def briefed(event: Event, store: Store, noted: Noted) -> str:
     if noted.by == "person" and policy.person_prompt_ends and store.end_period(period.id, event.now, "prompt"):
         noted.line(event.now, "period_ended", "prompt")
         return _answers_only(event, store)
-    if mode_of(store, event.session) != "on":
+    if mode_of(store, event.session, event.now) != "on":
         return ""
     if noted.row.asked_safety_wake == period.id and event.told.get("source") not in ("compact", "clear"):
         return _answers_only(event, store)
@@ -67,7 +67,7 @@ def _answers_only(event: Event, store: Store) -> str:
 def refused(event: Event, store: Store, noted: Noted) -> str:
     """Refuses a question, a plan or a permission prompt while away, and parks it."""
     period = noted.period(event.now)
-    if period is None or mode_of(store, event.session) == "off":
+    if period is None or mode_of(store, event.session, event.now) == "off":
         return ""
     tool = event.payload.get("tool_name")
     given = event.payload.get("tool_input")
@@ -98,7 +98,7 @@ def refused(event: Event, store: Store, noted: Noted) -> str:
             )
         )
         noted.line(event.now, line, what, item=str(number))
-    if mode_of(store, event.session) == "observe":
+    if mode_of(store, event.session, event.now) == "observe":
         return ""
     return claude_code.refusal_answer(event.name, text)
 

@@ -10,7 +10,7 @@ from stopwarden.core.events import World
 from stopwarden.core.judge import commit, judge
 from stopwarden.core.periods import covers
 from stopwarden.hook import at_event, machine
-from stopwarden.hook.terms import mode_of, policy_of
+from stopwarden.hook.terms import mode_of, paused_until, policy_of
 from stopwarden.hosts import claude_code
 from stopwarden.hosts.claude_code_facts import digest
 from stopwarden.store import journal
@@ -55,7 +55,8 @@ def judged(event: Event, store: Store, noted: Noted) -> str:
             noted.line(event.now, "checkout_gone", place)
     world = World(
         zone=event.zone,
-        mode=mode_of(store, event.session),
+        mode=mode_of(store, event.session, event.now),
+        paused_until=paused_until(store, event.session),
         period=period,
         items=gathered.items,
         unread=gathered.unread,
@@ -65,7 +66,9 @@ def judged(event: Event, store: Store, noted: Noted) -> str:
         shared=_shares_its_list(store, noted, period),
         copy=noted.row.copy,
         scheduler=claude_code.scheduler(noted.row.entrypoint, event.env),
-        kept_look=kept_look(store, event.session, noted.row.copy, event.now, policy, gathered.reservations),
+        kept_look=_or_declared(
+            kept_look(store, event.session, noted.row.copy, event.now, policy, gathered.reservations), stop, store
+        ),
         checklist=checklist or gathered.checklist,
         answers=at_event.answers(store, event.session),
         ask_safety_wake=noted.row.asked_safety_wake != period.id,
@@ -96,6 +99,16 @@ def kept_look(
     if row is None or not policy.keeper or not machine.is_alive(row.pid, row.started):
         return None
     return min(leases.deadline((), copy, now, policy), leases.deadline(holds, copy, now, policy, session))
+
+
+def _or_declared(kept: Instant | None, stop: Stop, store: Store) -> Instant | None:
+    """The keeper's look, or a sooner one that the session declared itself; that only where a host reports no wakes."""
+    if stop.wakes is not None or stop.damaged:
+        return kept
+    from stopwarden.hook.declared import declared_look
+
+    said = declared_look(store, stop.session, stop.host, stop.at)
+    return said if kept is None or (said is not None and said < kept) else kept
 
 
 def _answered_before(event: Event, store: Store, noted: Noted) -> str | None:

@@ -173,7 +173,9 @@ def _waits_for(store: Store, session: str, generation: int, now: Instant) -> Due
     if keeper is None or keeper.generation != generation or row is None or row.ended_at is not None:
         return None
     period = _period(store, row, now)
-    if period is None or not terms.policy_of(store, period).keeper or terms.mode_of(store, session) != "on":
+    if period is None or not terms.policy_of(store, period).keeper:
+        return None
+    if terms.mode_of(store, session, now) != "on" and terms.paused_until(store, session) is None:
         return None
     last = store.verdict(row.last_verdict) if row.last_verdict else None
     return due(row, store.state(session), last is not None and last.kind == "block", keeper.woke_at)

@@ -7,7 +7,7 @@ from stopwarden.core.bounds import Policy, policy_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stopwarden.core.events import AwayPeriod, Mode
+    from stopwarden.core.events import AwayPeriod, Instant, Mode
     from stopwarden.store.port import Store
 
 
@@ -17,7 +17,22 @@ def policy_of(store: Store, period: AwayPeriod) -> Policy:
     return policy_from(wire.loads(text)) if text else Policy()
 
 
-def mode_of(store: Store, session: str) -> Mode:
-    """on, off or observe: the session's own switch, else the one for all."""
-    said = store.fact("mode", session) or store.fact("mode", "all")
-    return "off" if said == "off" else "observe" if said == "observe" else "on"
+def mode_of(store: Store, session: str, now: Instant) -> Mode:
+    """on, off or observe: the session's own switch, else the one for all. An `off` until a time is over then."""
+    said = _switch(store, session)[0]
+    if said == "off":
+        until = paused_until(store, session)
+        return "off" if until is None or now < until else "on"
+    return "observe" if said == "observe" else "on"
+
+
+def paused_until(store: Store, session: str) -> Instant | None:
+    """The end of an `off` that the person gave one, or None."""
+    said, key = _switch(store, session)
+    until = store.fact("mode_until", key) if said == "off" else ""
+    return int(until) if until.isdigit() else None
+
+
+def _switch(store: Store, session: str) -> tuple[str, str]:
+    own = store.fact("mode", session)
+    return (own, session) if own else (store.fact("mode", "all"), "all")

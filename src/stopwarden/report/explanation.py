@@ -58,6 +58,7 @@ RULES = {
     "stop.plan_mode": "in plan mode nothing is continued",
     "stop.cancelled": "a cancel holds until an ordinary prompt",
     "policy.off": "the switch stood at off",
+    "policy.paused": "the switch stood at off until a time, and the session waits for that",
 }
 BOUND_WORDS = {
     "blocks_without_tools": "blocks in a row without any tool use",
