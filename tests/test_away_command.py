@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pathlib
+import threading
 
 import pytest
 
 from stopwarden import wire
+from stopwarden.cli.context import Context
+from stopwarden.cli.main import main
 from stopwarden.cli.settings import FILE_MAX
 from stopwarden.cli.settings import policy_of as policy_from_words
 from stopwarden.core.bounds import DAY, HOUR, policy_from
@@ -931,3 +935,23 @@ def test_until_done_without_a_list_is_a_warning(tmp_path: pathlib.Path) -> None:
     assert person.types("away", "for", "8h", "--until-done") == 0
     assert "--until-done" in person.said
     assert "may stop at once" in person.said
+
+
+def test_of_two_away_at_the_same_moment_one_stays(person: Person) -> None:
+    """Two terminals, one instant: whichever way they interleave, one period of the scope is open, never two or none."""
+    for _ in range(8):
+        both = threading.Barrier(2)
+
+        def leave(meet: threading.Barrier = both) -> None:
+            context = Context(env=person.env, cwd=str(person.cwd), now=lambda: person.now, zone=person.zone,
+                              out=io.StringIO(), err=io.StringIO(), ask=lambda question: None, system=str(person.system))  # fmt: skip
+            meet.wait()
+            main(["away", "until", "07:30", "--list", "TODO.md"], context)
+
+        threads = [threading.Thread(target=leave) for _ in range(2)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        assert person.marked() == [only_period(person).id]
+        person.now += 60

@@ -16,6 +16,7 @@ from stopwarden import wire
 from stopwarden.cli import go, surroundings
 from stopwarden.cli.known import Tally, end_those_over, known_sessions, take_in, tally
 from stopwarden.cli.person import RECENT, session_named
+from stopwarden.cli.retention import keep_to_limits
 from stopwarden.cli.settings import policy_of, settings_path
 from stopwarden.cli.times import parse_until
 from stopwarden.core.bounds import CHOICES, RANGES
@@ -128,6 +129,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             context.say(json.dumps(_as_json(plan, findings, args.dry_run)))
         else:
             _say(context, store, plan, findings, args.dry_run, now)
+        if not args.dry_run:
+            keep_to_limits(store, context)
     finally:
         store.close()
     return 1 if args.dry_run and not _is_go(findings) else 0
@@ -301,8 +304,16 @@ def _begin(context: Context, store: Store, plan: _Plan, findings: Sequence[Findi
     _remember_lists(store, period, covered, now)
     marker.arm(store, context.state_dir, period, wire.dumps(plan.policy.as_dict()))
     with store.transaction():
-        for old in plan.replaced:
-            store.end_period(old.id, now, "replaced")
+        seen = {old.id for old in plan.replaced}
+        same = [one for one in store.open_periods() if _same_scope(one, period)]
+        stays = max(
+            (one.since, one.id) for one in same if one.id not in seen
+        )  # of two `away` at once the same for both
+        for one in same:
+            if (one.since, one.id) != stays:
+                store.end_period(one.id, now, "replaced")
+        if period.id != stays[1]:
+            context.warn("Another `away` was said at the same moment, and that one holds. See: stopwarden status")
         lines = [RecordLine(at=now, kind="away", session=period.session, period=period.id, text=_terms(period))]
         lines += [
             RecordLine(
