@@ -122,7 +122,8 @@ def _lists_there(
         return (own,)
     raise UsageError(
         "There is no list of work here",
-        do='Name one with --list FILE, or begin one: stopwarden add "what to do" --list TODO.md',
+        do='Name one with --list FILE, or begin one: stopwarden add "what to do" --list TODO.md. '
+        'Or use the ledger of this project: stopwarden add "what to do" --ledger',
     )
 
 
@@ -222,7 +223,7 @@ def mark_item(found: Found, state: ItemState, waits_on: WaitsOn | None = None, w
     def change(text: str) -> str:
         reading = read(text)
         _, items = identity.track(found.one.snapshot, reading)
-        line = next((item.line for item in items if item.id in (found.item.id, _bare(found.item.id))), 0)
+        line = next((item.line for item in items if item.id in (found.item.id, bare(found.item.id))), 0)
         if not line:
             raise ListError(f"{found.words} was taken off {found.one.name} just now", kept="Nothing was changed")
         return edits.mark(text, line, state, waits_on, why)
@@ -230,7 +231,7 @@ def mark_item(found: Found, state: ItemState, waits_on: WaitsOn | None = None, w
     files.edit(found.one.path, change, found.one.name)
 
 
-def _bare(known: str) -> str:
+def bare(known: str) -> str:
     """An id without the number of its list before it (`2.a3f`)."""
     return known.rpartition(".")[2]
 

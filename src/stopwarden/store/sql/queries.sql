@@ -286,7 +286,7 @@ SELECT * FROM ledger_item WHERE assigned = :session AND assigned <> '' ORDER BY 
 -- open items of a project's ledger that need nothing unfinished: by priority, then age (core.ledger says the same)
 SELECT * FROM ledger_item
 WHERE project = :project AND state = 'open' AND NOT EXISTS (
-    SELECT 1 FROM json_each(needs) AS need JOIN ledger_item AS first ON first.number = need.value
+    SELECT 1 FROM json_each(ledger_item.needs) AS need JOIN ledger_item AS first ON first.number = need.value
     WHERE first.state NOT IN ('done', 'dropped'))
 ORDER BY priority, created_at, number LIMIT :limit;
 

@@ -1,0 +1,120 @@
+"""Editing one item of a list under the rules of holds.
+
+A list is a file, holds are in the database. So the database's transaction is held around the edit
+of the file: nobody can take the item in between, and a session that lost it, or slept past its
+lease, writes nothing. Where nothing was ever stored there is no hold and no database is made for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+from stopwarden.cli import hold_words, holds, ledger, lists
+from stopwarden.core import leases
+from stopwarden.core.errors import RefusedError, StopwardenError
+from stopwarden.core.reservations import Claim, Denied
+from stopwarden.work import checkout, reservations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stopwarden.cli.context import Context
+    from stopwarden.cli.lists import Found
+    from stopwarden.core.events import Reservation
+    from stopwarden.store.port import Store
+
+
+@contextlib.contextmanager
+def writing(context: Context, found: Found, *, token: int | None = None, ends: bool = False) -> Iterator[None]:
+    """Holds the fence while the item is edited; with `ends` whatever hold is on it ends by that.
+
+    Raises HeldError or RefusedError before anything is written, and the Store…Error classes.
+    """
+    store = _store(context, must=token is not None)
+    if store is None:
+        if token is not None:
+            raise RefusedError(f"{found.words} is held by nobody", kept="Nothing was changed", do="Leave --token out")
+        yield
+        return
+    project, place = checkout.place_of_list(found.one.path)
+    bare = lists.bare(found.item.id)
+    released = ""
+    try:
+        by = ledger.actor(context, store).replace(project=project)
+        with store.transaction():
+            holds.hear(store, context)
+            denied = reservations.check_fence(store, place, bare, by.session, context.now(), token)
+            if denied is not None:
+                raise hold_words.refusal(denied, _target(found, project, place), store, context)
+            yield
+            held = store.reservation(place, bare)
+            if ends and held is not None and held.released_at is None:
+                reservations.release(store, place, bare, held.session, context.now, done=True)
+                released = held.session
+        ledger.settle(store, context, [released])
+    finally:
+        store.close()
+
+
+@contextlib.contextmanager
+def beginning(context: Context, found: Found, lease: int) -> Iterator[Reservation | None]:
+    """Reserves the item for this session while it is edited; the person only sees that nobody else holds it.
+
+    Raises HeldError or RefusedError before anything is written, and the Store…Error classes.
+    """
+    session = ledger.session_here(context)
+    store = context.open_store() if session else _store(context, must=False)
+    if store is None:
+        yield None
+        return
+    project, place = checkout.place_of_list(found.one.path)
+    bare = lists.bare(found.item.id)
+    try:
+        by = ledger.actor(context, store).replace(project=project)
+        target = _target(found, project, place)
+        with store.transaction():
+            holds.hear(store, context)
+            held = store.reservation(place, bare)
+            if session:
+                ask = Claim(
+                    item=bare,
+                    place=place,
+                    project=project,
+                    session=session,
+                    copy=by.copy,
+                    root=by.root,
+                    title=found.item.title,
+                    lease=lease,
+                    nonce=os.urandom(16).hex(),
+                )
+                granted = reservations.reserve(store, ask, context.now, state_dir=context.state_dir)
+                if isinstance(granted, Denied):
+                    raise hold_words.refusal(granted, target, store, context)
+                yield granted.row
+            elif held is not None and held.session and leases.is_live(held, context.now()):
+                denied = Denied(why="held", by=(held,), until=held.expires_at)
+                raise hold_words.refusal(denied, target, store, context)
+            else:
+                yield None
+    finally:
+        try:
+            ledger.settle(store, context, [session])
+        finally:
+            store.close()
+
+
+def _target(found: Found, project: str, place: str) -> holds.Target:
+    return holds.Target(item=lists.bare(found.item.id), place=place, project=project, title=found.item.title)
+
+
+def _store(context: Context, *, must: bool) -> Store | None:
+    """The store if there is one. The person goes on without one that is broken; a session must not."""
+    try:
+        return context.open_store() if ledger.database_there(context) else None
+    except StopwardenError as error:
+        if must or ledger.session_here(context):
+            raise
+        context.warn(f"stopwarden: {error} The list is changed without what is stored about it.")
+        return None
