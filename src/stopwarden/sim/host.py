@@ -26,6 +26,7 @@ from stopwarden.core import cron
 from stopwarden.core.bounds import DAY, HOST_CAP_DEFAULT, MINUTE
 from stopwarden.core.errors import HostError
 from stopwarden.hosts import claude_settings
+from stopwarden.sim import scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 SHELL = "/bin/sh"
 IDLE_AFTER = 60  # seconds at rest until the host says so
-LATEST = 30 * MINUTE  # a recurring wake comes late by a share of its interval that its id decides, at most this
 MAX_AGE = 30 * DAY
 HOOK_TIMEOUT = 60
 
@@ -224,17 +224,14 @@ class ScriptedHost:
     def _set_next_fire(self, wake: Scheduled) -> None:
         """When the scheduler fires it next: a recurring one late by the share of its interval that its id decides."""
         parsed = cron.parse(wake.schedule)
-        share = int(wake.id, 16) / 16 ** len(wake.id) / 2
-        after = self.now
-        while True:
-            fire = cron.next_fire(parsed, after, self._zone)
-            following = None if fire is None else cron.next_fire(parsed, fire, self._zone)
-            if fire is None or following is None:
-                raise HostError(f"The wake {wake.schedule!r} never fires")
-            wake.fires_at = fire + (min(share * (following - fire), LATEST) if wake.recurring else 0)
-            if wake.fires_at > self.now:
-                return
-            after = fire
+        if wake.recurring:
+            share = int(wake.id, 16) / 16 ** len(wake.id) / 2
+            wake.fires_at = scheduler.recurring_fire(parsed, share, self.now, self._zone)
+            return
+        fire = cron.next_fire(parsed, self.now, self._zone)
+        if fire is None:
+            raise HostError(f"The wake {wake.schedule!r} never fires")
+        wake.fires_at = fire
 
     # hooks
 

@@ -79,11 +79,12 @@ def first_rule(stop: Stop, session: SessionState, world: World, policy: Policy) 
     left = _left_alone(stop, session, world, policy)
     if left is not None:
         return left
-    owes = owed.assess(world.items, world.unread, session)
+    every = tuple(item.id for item in world.items)  # it asked for nothing that is parked or removed
+    owes = owed.assess(world.items, world.unread, session.replace(graced=every))
     going_on = session.blocks > 0
     by = local_time(leases.deadline(world.reservations, world.copy, stop.at, policy), world.zone, stop.at)
     changed = session.fingerprint != owes.fingerprint
-    state = session.replace(reached=owes.reached, graced=(*session.graced, *owes.newly_given_up))
+    state = session.replace(reached=owes.reached)
     if not owes.anything_owed:
         if stop.wakes or stop.background:
             return _answer("first_rule.in_flight", "", stop, state, world)

@@ -1,0 +1,145 @@
+"""`stopwarden simulate nights`: policies compared on the same simulated nights."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from stopwarden.cli.settings import named_values
+from stopwarden.core.bounds import policy_from
+from stopwarden.core.errors import UsageError
+from stopwarden.sim import comparison
+from stopwarden.sim.comparison import CONTENDERS, Contender, compare
+from stopwarden.sim.nights_page import HELD, page, percent
+from stopwarden.sim.policies import GUARDS
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from stopwarden.cli.context import Context
+    from stopwarden.sim.comparison import Result
+
+NIGHTS, NIGHTS_MAX = 60, 10_000
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's words."""
+    parser.description = (
+        "Plays seeded nights on a virtual clock under several policies, with agents that obey, are lazy, loop or\n"
+        "lie, and says what came of it. Nothing of yours is read; no agent program is started."
+    )
+    parser.add_argument("what", choices=("nights",), help="what to simulate")
+    parser.add_argument("--nights", type=int, default=NIGHTS, metavar="N", help=f"how many nights (default {NIGHTS})")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="which nights (default 1)")
+    parser.add_argument(
+        "--policy",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help=f"only these ({', '.join(one.name for one in CONTENDERS)}); NAME=VALUE adds ours with that setting",
+    )
+    parser.add_argument("--table", metavar="FILE", help="write the page of tables (docs/nights.md) there")
+    parser.add_argument("--json", action="store_true", help="every number as one JSON object")
+    parser.epilog = (
+        "examples:\n"
+        "  stopwarden simulate nights\n"
+        "  stopwarden simulate nights --nights 200 --policy block-once --policy ours\n"
+        "  stopwarden simulate nights --policy ours --policy look_without_reservation=30m"
+    )
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Plays and prints the comparison."""
+    if not 1 <= args.nights <= NIGHTS_MAX:
+        raise UsageError(f"{args.nights} nights cannot be played", do=f"Use 1 to {NIGHTS_MAX:,}")
+    if args.table and args.policy:
+        raise UsageError("The page compares all policies", do="Leave --policy out, or --table")
+    chosen = _contenders(args.policy)
+    results = compare(chosen, args.nights, args.seed, _progress(context, args))
+    if args.table:
+        held = compare(chosen, min(HELD, args.nights), args.seed)
+        _write(os.path.join(context.cwd, args.table), page(results, held, args.seed))
+    if args.json:
+        context.say(json.dumps(_as_json(results, args)))
+        return 0
+    context.say(f"{args.nights} nights, seed {args.seed}; hours and numbers are a night's average.\n")
+    for line in _columns(results):
+        context.say(line)
+    context.say("\nWhat each column means, and what a night is made of: docs/nights.md")
+    return 0
+
+
+def _contenders(words: Sequence[str]) -> list[Contender]:
+    """All, or those named; settings make one more of ours. Raises UsageError, SettingError."""
+    chosen = [comparison.contender(word) for word in words if "=" not in word]
+    settings = [word for word in words if "=" in word]
+    if settings:
+        policy = policy_from(named_values(settings))
+        chosen.append(Contender("ours-set", f"ours, {', '.join(settings)}", GUARDS["ours"], policy))
+    return chosen or list(CONTENDERS)
+
+
+def _progress(context: Context, args: argparse.Namespace) -> Any:
+    if args.json or not context.err.isatty():
+        return lambda name, night: None
+    return lambda name, night: print(f"\r{name}: night {night + 1} of {args.nights}\x1b[K", end="\r", file=context.err)
+
+
+def _columns(results: Sequence[Result]) -> list[str]:
+    """The comparison for a terminal."""
+    head = ("", "kept", "lost h", "over-run", "quiet stalls", "blocks", "done")
+    rows = [head]
+    for one in results:
+        total = one.total
+        rows.append(
+            (
+                one.contender.words,
+                percent(total.share),
+                f"{one.a_night(total.lost) / 3600:.1f}",
+                f"{one.a_night(total.over_run):.2f}",
+                str(total.stalls),
+                f"{one.a_night(total.forced):.1f}",
+                f"{one.a_night(total.done):.1f}",
+            )
+        )
+    wide = [max(len(row[place]) for row in rows) for place in range(len(head))]
+    return [
+        "  ".join(
+            [row[0].ljust(wide[0]), *(cell.rjust(wide[place + 1]) for place, cell in enumerate(row[1:]))]
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _write(path: str, text: str) -> None:
+    beside = f"{path}.new"
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(beside, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise UsageError(f"{path} cannot be written ({error.strerror})", do="Name another file") from None
+
+
+def _as_json(results: Sequence[Result], args: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "v": 1,
+        "nights": args.nights,
+        "seed": args.seed,
+        "policies": [
+            {
+                "name": one.contender.name,
+                "words": one.contender.words,
+                "share": round(one.total.share, 6),
+                **dataclasses.asdict(one.total),
+                "share_by_agent": {temper: round(told.share, 6) for temper, told in one.by_temper.items()},
+            }
+            for one in results
+        ],
+    }
