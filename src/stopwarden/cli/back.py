@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from stopwarden.cli.known import end_those_over, take_in
 from stopwarden.cli.person import only_the_person, session_named
+from stopwarden.cli.retention import keep_to_limits
 from stopwarden.core.bounds import DAY
 from stopwarden.core.errors import StoreCorruptError
 from stopwarden.report.account import account, as_json
@@ -68,7 +69,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         unreadable = not chosen and not held and marker.read(context.state_dir) is marker.UNREADABLE
         if unreadable:
             marker.remove(context.state_dir)
-        return _told(args, context, store, chosen, lapsed, unreadable, now)
+        code = _told(args, context, store, chosen, lapsed, unreadable, now)
+        keep_to_limits(store, context)
+        return code
     finally:
         store.close()
 

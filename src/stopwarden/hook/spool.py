@@ -14,7 +14,7 @@ from stopwarden import wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from stopwarden.hosts.claude_code_facts import Fact
     from stopwarden.store.port import Store
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ROTATE_AT = 1024 * 1024
 READ_MAX = 64 * 1024 * 1024
 FARTHEST = 10**11  # seconds: no event is later than that
+SETTLED = 0.3  # seconds after which whoever had the spool open has written
 NAMES = ("spool.old", "spool")  # the older first
 
 
@@ -90,3 +91,48 @@ def _parsed(lines: bytes) -> Iterator[Fact]:
         at = told.get("t")
         if isinstance(at, int | float) and 0 <= at < FARTHEST:
             yield told
+
+
+def emptied(store: Store, state_dir: str, take: Callable[[], object], pause: Callable[[float], None]) -> bool:
+    """Takes over all facts with `take`, then removes the files that held them. False if that cannot be done now.
+
+    A writer opens, writes one line and closes at once: one that had the file open when it was put aside is
+    heard at the second taking. The file is emptied before its place is forgotten, and removed last: a
+    crash in between neither loses nor repeats a fact, whatever file has its inode next.
+    """
+    path, old = f"{state_dir}/spool", f"{state_dir}/spool.old"
+    take()
+    for name in (old, path):
+        if name == path:
+            try:
+                os.rename(path, old)
+            except FileNotFoundError:
+                return True
+            pause(SETTLED)
+        take()
+        if not _removed(store, old):
+            return False
+    return True
+
+
+def _removed(store: Store, path: str) -> bool:
+    """Removes a spool file that was read to its end."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        there = os.fstat(file)
+        with store.transaction():
+            places = _places(store)
+            begin = places.get(str(there.st_ino), 0)
+            if begin > there.st_size or _whole_lines(file, begin, there.st_size)[0]:
+                return False  # a line that came just now; one without an end nobody will finish
+            os.ftruncate(file, 0)
+            os.fsync(file)
+            places.pop(str(there.st_ino), None)
+            store.save_fact("spool", "read", " ".join(f"{inode}:{offset}" for inode, offset in places.items()))
+        os.unlink(path)
+    finally:
+        os.close(file)
+    return True

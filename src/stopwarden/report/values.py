@@ -19,6 +19,7 @@ _NAMES = """
     released_at kept_look blocked_at
 """
 _INSTANTS = frozenset(_NAMES.split())
+FIRST, LAST = -30_610_224_000, 253_402_300_799  # the years 1000 to 9999: what is beyond is a clock gone mad
 
 
 def plain_values(value: object, name: str = "") -> Any:
@@ -34,4 +35,4 @@ def plain_values(value: object, name: str = "") -> Any:
 
 def utc(at: Instant) -> str:
     """ "2026-11-30T23:05:00Z"."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(max(FIRST, min(at, LAST))))

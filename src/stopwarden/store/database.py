@@ -123,7 +123,7 @@ class Database:
                 do="Upgrade Stopwarden, or set XDG_STATE_HOME to another directory",
             )
         connection.execute("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON")
-        connection.execute("PRAGMA secure_delete = FAST").fetchall()  # what is replaced leaves no words behind in its page
+        connection.execute("PRAGMA secure_delete = FAST").fetchall()  # what is replaced leaves its page at once
         wanted = journal_mode()
         try:
             connection.execute(f"PRAGMA journal_mode = {wanted}; PRAGMA wal_autocheckpoint = {LOG_PAGES}").fetchall()
