@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from functools import cache
 from typing import TYPE_CHECKING
 
 import jinja2
@@ -28,14 +29,25 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def render(account: Account, zone: Zone) -> str:
     """The account as one HTML document, times local to `zone`."""
+    style = _style()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return _template().render(page=page(account, zone), style=Markup(style), digest=digest)
+
+
+@cache
+def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
+    return environment.get_template("page.html.j2")
+
+
+@cache
+def _style() -> str:
     with open(os.path.join(HERE, "page.css"), encoding="utf-8") as file:
-        style = file.read()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return environment.get_template("page.html.j2").render(page=page(account, zone), style=Markup(style), digest=digest)
+        return file.read()

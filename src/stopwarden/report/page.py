@@ -197,7 +197,7 @@ class _Writer:
             early = period.until - account.until if period.until is not None else 0
             if not why:
                 return "Over"
-            return f"Over, {length(early)} early: {why}" if early > 0 else f"Over: {why}"
+            return f"Over, {length(early)} early: {plain(why)}" if early > 0 else f"Over: {plain(why)}"
         return "Still running, until " + (
             self.times.day_clock(account.planned) if account.planned is not None else "you are back"
         )
@@ -355,16 +355,26 @@ class _Writer:
         whom = {"everywhere": "every checkout", "session": f"session {plain(period.session, 60)}"}.get(
             period.scope, plain(period.root, 200) or "this checkout"
         )
-        if period.ended_at is not None:
-            end = self.times.day_clock(period.ended_at)
+        over = period.ended_at if period.ended_at is not None else period.until
+        if over is not None and over <= self.account.now:
+            end, why = self.times.day_clock(over), ENDED.get(period.ended_why, period.ended_why) or "its time"
         else:
-            end = f"until {self.times.day_clock(period.until)}" if period.until is not None else "until you are back"
+            end = f"until {self.times.day_clock(over)}" if over is not None else "until you are back"
+            why = ""
         lists = ", ".join(plain(one.rpartition("/")[2], 60) for one in period.lists)
         terms = [f"list: {lists}"] if lists else []
         terms += ["until done"] if period.until_done else []
         terms += ["scripts, too"] if period.also_scripts else []
-        why = ENDED.get(period.ended_why, period.ended_why) or ("its time" if period.ended_at is not None else "")
-        return Row(cells=(self.times.day_clock(period.since), end, why, whom, "; ".join(terms), plain(period.id, 40)))
+        return Row(
+            cells=(
+                self.times.day_clock(period.since),
+                end,
+                plain(why, 60),
+                whom,
+                "; ".join(terms),
+                plain(period.id, 40),
+            )
+        )
 
 
 def _for_you(story: Story) -> bool:
