@@ -85,6 +85,10 @@ FAULTS = (
     Fault("a permission is granted", "hosts/claude_code.py", '"behavior": "deny"', '"behavior": "allow"', ("test_refusals.py",)),
     Fault("the keeper wakes a session at work", "hook/keeper.py", "or row.last_event not in IDLE_AFTER", "", ("test_keeper.py",)),
     Fault("an old keeper wakes too", "hook/keeper.py", "or keeper.generation != generation ", "", ("test_keeper.py",)),
+    Fault("a kept look forgets what is held", "hook/at_stop.py", "leases.deadline(holds, copy, now, policy, session)", "leases.deadline((), copy, now, policy)", ("test_keeper.py",)),
+    Fault("a replay judges the recorded state", "sim/replay.py", "state=commit(state, now)", "state=commit(recorded, as_stored)", ("test_replay.py",)),
+    Fault("a torn line is passed over", "store/recorded.py", "        except StopwardenError as error:\n            if unread is None:\n                raise\n            unread(UnreadLine(line=number, error=error))\n            continue\n", "        except StopwardenError:\n            continue\n", ("test_recorded_stops.py",)),
+    Fault("a wake that never comes is valid", "sim/tally.py", "self.silent_scheduler += length - waited", "self.waiting += length - waited", ("test_nights.py",)),
 )  # fmt: skip
 
 

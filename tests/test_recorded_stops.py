@@ -86,6 +86,8 @@ TORN = "it ends early"
         ('{"stopwarden":"stop","v":1,"id":"x","at":1}', "its id is no number"),
         ('{"stopwarden":"stop","v":1,"id":1,"at":1e3}', "its at is no number"),
         (f'{{"stopwarden":"stop","v":1,"id":1,"at":{10**40}}}', "its at is no number"),
+        (f'{{"stopwarden":"stop","v":1,"id":1,"at":{2**40}}}', "no time of this age"),
+        ('{"stopwarden":"stop","v":1,"id":1,"at":-1}', "no time of this age"),
         ('{"stopwarden":"stop","v":1,"id":1,"at":1,"session":null}', "its session is no text"),
         ('{"a":' * 3000 + "1" + "}" * 3000, "nested too deeply"),
         ('{"stopwarden":"stop","v":1,"id":1,"at":1' + ',"x":' + "9" * 9000 + "}", "no recorded stop"),

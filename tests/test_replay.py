@@ -393,3 +393,46 @@ def test_a_session_of_the_recorded_zone_and_world_is_judged_in_it() -> None:
     told = judge(Stop(session="s1", at=NIGHT), SessionState(id="s1"), world, Policy())
     once = policies.block_once(Stop(session="s1", at=NIGHT), SessionState(id="s1"), world, Policy())
     assert (told.zone, once.zone) == ("Europe/London", "Europe/London")
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path] if path else []
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        found += _places(part, (*path, key))
+    return found
+
+
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**30), 10**30),
+    st.integers(-5, 5),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=5),
+    st.just([]),
+    st.just({}),
+    st.just(["x", 1]),
+    st.just({"rows": 3}),
+    st.just({"lines": "gone"}),
+)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_a_hostile_body_is_an_error_of_its_line_and_nothing_else(data: st.DataObject) -> None:
+    """Any value at any place of a record: it is judged or named; nothing else is raised, and the next line is judged."""
+    night = Recorded(*items("A", "B"))
+    night.stop((one_shot("21:30"), HOURLY), background=(BackgroundTask(id="b", type="shell"),))
+    night.stop((one_shot("21:30"),))
+    first, second = write_stops(night.store, night.store.verdicts())
+    told = json.loads(first)
+    path = data.draw(st.sampled_from(_places(told["body"])))
+    place = told["body"]
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = data.draw(ODD)
+    for named in ({}, {"skew": 60}):
+        unread: list[Any] = []
+        again = replay(read_stops([json.dumps(told), second], unread.append), named)
+        assert len(again.stops) + len(again.unjudged) + len(unread) == 2
+        assert again.stops[-1].line == 2

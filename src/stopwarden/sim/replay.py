@@ -89,6 +89,9 @@ def replay(
         except StopwardenError as error:
             sessions.pop(one.row.session, None)
             unjudged.append(Unjudged(line=one.line, id=one.row.id, error=error))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError) as failed:
+            sessions.pop(one.row.session, None)  # a file may hold any value at any place
+            unjudged.append(Unjudged(line=one.line, id=one.row.id, error=_no_judge_reads(one, failed)))
     return Replayed(stops=tuple(told), unjudged=tuple(unjudged), changed_policy=changed_policy)
 
 
@@ -96,7 +99,7 @@ def _as_it_was(one: RecordedStop) -> Again:
     stop, session, world, policy, verdict = one.decoded()
     if _is_fault(verdict):
         return _again(one, verdict, verdict, judged=False)
-    now = _safely(judge, one, stop, session, world, policy)
+    now = judge(stop, session, world, policy)
     return _again(one, verdict, now, differences(verdict, now))
 
 
@@ -117,8 +120,8 @@ def _judged(
     terms = policy.replace(**settings)
     using = guard or GUARDS["ours"]
     state = _carried(sessions.get(stop.session), stop, recorded, using)
-    now = _safely(using.judge, one, stop, state, world, terms)
-    as_stored = _safely(judge, one, stop, recorded, world, policy)
+    now = using.judge(stop, state, world, terms)
+    as_stored = judge(stop, recorded, world, policy)
     sessions[stop.session] = _Carried(state=commit(state, now), stored=commit(recorded, as_stored), prompt=stop.prompt)
     answer = ("block", "kind", "rule")
     return _again(one, verdict, now, tuple(part for part in differences(verdict, now) if part.what in answer))
@@ -147,17 +150,12 @@ def _carried(before: _Carried | None, stop: Stop, recorded: SessionState, guard:
     return state
 
 
-def _safely(judging: object, one: RecordedStop, *facts: object) -> Verdict:
-    """The verdict; a record whose values no judge can read is an error that names the line."""
-    try:
-        verdict: Verdict = judging(*facts)  # type: ignore[operator]
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError) as failed:
-        raise StoreCorruptError(
-            f"Line {one.line}, verdict {one.row.id}, cannot be judged ({type(failed).__name__}: {failed})",
-            kept="The record itself is left as it is",
-            do="Tell us, if Stopwarden wrote this line itself",
-        ) from None
-    return verdict
+def _no_judge_reads(one: RecordedStop, failed: Exception) -> StopwardenError:
+    return StoreCorruptError(
+        f"Line {one.line}, verdict {one.row.id}, cannot be judged ({type(failed).__name__}: {failed})",
+        kept="The record itself is left as it is",
+        do="Tell us, if Stopwarden wrote this line itself",
+    )
 
 
 def _is_fault(verdict: Verdict) -> bool:

@@ -33,6 +33,7 @@ FORMAT = 1
 KIND = "stop"
 LINE_MAX = 64 * 1024 * 1024  # bytes; a stop judged with 50,000 long titles takes a sixth of it
 ROWS_MAX = 1_000_000  # entries of one table; a body of a few bytes could else ask for all memory
+AT_MAX = 2**33  # the year 2242
 _LARGEST = 2**63 - 1
 _WORDS = ("session", "period", "nonce", "kind", "rule")
 
@@ -154,6 +155,8 @@ def _row(number: int, told: dict[str, Any]) -> VerdictRow:
     for name in ("id", "at"):
         if not _is_number(told.get(name)):
             raise _foreign(number, f"its {name} is no number")
+    if not 0 <= told["at"] <= AT_MAX:
+        raise _foreign(number, "it is of no time of this age")
     for word in _WORDS:
         if not isinstance(told.get(word), str):
             raise _foreign(number, f"its {word} is no text")
