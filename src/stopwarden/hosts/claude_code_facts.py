@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 WAKE_TOOLS = ("CronCreate", "CronDelete", "ScheduleWakeup")
 TODO_TOOLS = ("TodoWrite", "TaskCreate", "TaskUpdate")
+WAKE_ANSWER = ("id", "recurring", "nextFireAt", "maxAgeMs", "scheduledFor")
+WORK = ("content", "subject", "status", "id", "taskId", "success", "to")  # of a todo tool's input and answer
+MONTHS = " january february march april may june july august september october november december "
 
 # Prompts that no person typed begin with one of these (design §8.13); doubt is not a person.
 NOTIFICATIONS = ("<task-notification>", "<system-reminder>", "<bash-input>", "<bash-stdout>", "<local-command-")
 OURS = ("Stopwarden:", "Stop hook feedback:")
-KEPT_LOOK = "Stopwarden: your "  # what a keeper says when it opens a turn
+KEPT_LOOK = "Stopwarden: your "  # what a keeper, or a watch that resumes, says when it opens a turn
 
 
 def fact(event: str, payload: Fact, env: Env, at: float) -> Fact:
@@ -64,7 +67,7 @@ def _prompt(told: Fact, payload: Fact) -> None:
     if not isinstance(text, str):
         told["by"] = "notification"
     elif text.lstrip().startswith(OURS):
-        told["by"] = "ours"
+        told["by"] = "wake" if text.lstrip().startswith(KEPT_LOOK) else "ours"
     elif text.lstrip().startswith(NOTIFICATIONS):
         told["by"] = "wake" if KEPT_LOOK in text[:2000] else "notification"
     else:
@@ -76,8 +79,32 @@ def _post_tool(told: Fact, payload: Fact) -> None:
     if tool in WAKE_TOOLS or tool in TODO_TOOLS:
         told["tool"] = tool
         given, answered = payload.get("tool_input"), payload.get("tool_response")
-        told["in"] = _wake_input(given) if tool in WAKE_TOOLS else given
-        told["out"] = answered if isinstance(answered, dict) else {}
+        told["in"] = _wake_input(given) if tool in WAKE_TOOLS else _work_only(given)
+        told["out"] = _only(answered, WAKE_ANSWER) if tool in WAKE_TOOLS else _work_only(answered)
+
+
+def _only(given: object, names: tuple[str, ...]) -> Fact:
+    """The fields of these names, where they hold no nested value."""
+    if not isinstance(given, dict):
+        return {}
+    return {name: given[name] for name in names if isinstance(given.get(name), str | int | float)}
+
+
+def _work_only(given: object) -> Fact:
+    """A todo tool's titles, states and order: what an item is, not what else was written about it."""
+    kept = _only(given, WORK)
+    if not isinstance(given, dict):
+        return kept
+    for name in ("todos", "newTodos"):
+        if isinstance(given.get(name), list):
+            kept[name] = [_only(todo, WORK) for todo in given[name]]
+    for name in ("task", "statusChange"):
+        if isinstance(given.get(name), dict):
+            kept[name] = _only(given[name], WORK)
+    for name in ("addBlockedBy", "addBlocks"):
+        if isinstance(given.get(name), list):
+            kept[name] = [one for one in given[name] if isinstance(one, str | int) and len(str(one)) < 100]
+    return kept
 
 
 def _wake_input(given: object) -> Fact:
@@ -91,10 +118,25 @@ def _wake_input(given: object) -> Fact:
 
 
 def _stop_failure(told: Fact, payload: Fact) -> None:
-    _keep_text(told, "error", payload.get("error"), 60)
+    error = payload.get("error")
+    if isinstance(error, str) and error.replace("_", "").replace("-", "").isalnum():  # a name, no sentence
+        _keep_text(told, "error", error, 60)
     shown = payload.get("last_assistant_message")
     if isinstance(shown, str) and "limit" in shown.lower() and "reset" in shown.lower():
-        told["resets"] = shown[shown.lower().index("reset") :][:120]  # the rendered limit, no message text
+        told["resets"] = _rendered_limit(shown[shown.lower().index("reset") :][:120])
+
+
+def _rendered_limit(text: str) -> str:
+    """When a limit resets, as far as it is a time and a zone: whatever else follows is message text."""
+    kept = ["resets"]
+    for word in text.split()[1:]:
+        plain = word.strip(",.;").lower()
+        zone = word[:1] == "(" and word[-1:] == ")" and ("/" in word or word == "(UTC)")
+        month = len(plain) > 2 and f" {plain}" in MONTHS
+        if plain not in ("at", "on", "·") and not month and not zone and plain.strip("0123456789:amp"):
+            break
+        kept.append(word)
+    return " ".join(kept)
 
 
 def _notification(told: Fact, payload: Fact) -> None:
