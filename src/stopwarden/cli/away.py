@@ -121,6 +121,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         plan = _Plan(period=period, policy=policy, lists=lists, replaced=replaced, note=until.note)
         others = [one for one in open_now if one not in replaced]
         findings = _check(context, store, plan, others, now)
+        findings += _check_trackers(context, store, period, now, keep=not args.dry_run)
         if missed:
             findings.append(go.Finding(level="warn", subject="spool", text=missed))
         if not args.dry_run:
@@ -288,6 +289,26 @@ def _check_lists(plan: _Plan, context: Context) -> list[Finding]:
                 found.append(go.Finding(level="note", subject=name, text=text))
                 break
     return found
+
+
+def _check_trackers(context: Context, store: Store, period: AwayPeriod, now: Instant, *, keep: bool) -> list[Finding]:
+    """Reads the other trackers, since no hook will: what is open there, or that it is not known."""
+    project = None if period.scope == "everywhere" else checkout.project_key(period.root)
+    if not store.trackers(project):
+        return []
+    from stopwarden.work import trackers
+
+    read = trackers.read_all(store, now, context.env, project=project, keep=keep)
+    open_there = {
+        (item.project, item.tracker, item.id)
+        for of in {one.project for one in read}
+        for item in store.tracked_items(of)
+        if item.state == "open" and not item.blocked
+    }
+    return [
+        go.check_tracker(one, sum((one.project, one.name) == known[:2] for known in open_there) if keep else None)
+        for one in read
+    ]
 
 
 def _is_go(findings: Sequence[Finding]) -> bool:

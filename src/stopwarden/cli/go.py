@@ -17,6 +17,7 @@ from stopwarden.core.errors import HostError
 from stopwarden.core.record import Record
 from stopwarden.hosts import claude_code, claude_settings, installation
 from stopwarden.report.moments import length, moment
+from stopwarden.report.reading import plain
 from stopwarden.report.state import Known, Standing, standing
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from stopwarden.cli.surroundings import Agent, Power
     from stopwarden.core.bounds import Policy
     from stopwarden.core.events import AwayPeriod, Instant, Mode, Zone
+    from stopwarden.store.port import Tracker
 
 SHARED_MIN = 2  # sessions that would all be told the same next item
 KEEP_AWAKE = "keep it awake: systemd-inhibit sleep 1d"
@@ -192,6 +194,18 @@ def check_switch(mode: Mode) -> list[Finding]:
         return []
     text = {"off": "nothing will be held", "observe": "stops are only recorded, nothing is blocked"}[mode]
     return [Finding(level="warn", subject=f"switched {mode}", text=f"{text}. Run: stopwarden on", covered=False)]
+
+
+def check_tracker(tracker: Tracker, ready: int | None) -> Finding:
+    """Whether what is open in another tracker is known; `ready` of it could be taken up."""
+    if tracker.failed_at is not None:
+        text = (
+            f"cannot be read ({plain(tracker.why, 160)}): what is open there is unknown. "
+            f"Put that right, then: stopwarden tracker read {tracker.name}"
+        )
+        return Finding(level="warn", subject=f"tracker {tracker.name}", text=text)
+    text = "can be read" if ready is None else f"read now, {ready} could be taken up"
+    return Finding(level="ok", subject=f"tracker {tracker.name}", text=text)
 
 
 def check_overlap(
