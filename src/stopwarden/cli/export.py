@@ -167,7 +167,8 @@ def _whole(store: Store, part: Part) -> Iterator[str]:
             yield _line("period", {**_plain(period), "policy": policy})
     for row in store.sessions():
         if (everything and row.last_event_at >= part.since) or row.id in named or row.id == part.session:
-            yield _line("session", {**_known(row), "wakes": [_plain(wake) for wake in store.wakes(row.id)]})
+            wakes = [_plain(wake) for wake in store.wakes(row.id)]
+            yield _line("session", {**_known(row), "wakes": wakes, "todos": _json_or_text(store.host_todos(row.id))})
     for line in lines:
         if line.kind == FORGOTTEN:
             yield _line("forgotten", _plain(read_forgotten(line.at, line.text)))
@@ -215,7 +216,7 @@ def _known(row: SessionRow) -> dict[str, Any]:
 
 def _json_or_text(text: str) -> Any:
     try:
-        return loads(text)
+        return loads(text) if text else None
     except ValueError:
         return text
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 
 from stopwarden.core.bounds import FAULTS_IN_A_ROW
+from stopwarden.core.errors import StopwardenError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,20 @@ class Fault:
 
     def __init__(self, block: bool, text: str) -> None:
         self.block, self.text = block, text
+
+
+def named(failed: BaseException) -> str:
+    """What failed, without a word of what it was doing it with: another's error may quote a message."""
+    if isinstance(failed, StopwardenError):
+        return str(failed).rstrip(".")
+    if isinstance(failed, OSError) and failed.errno:
+        return f"{type(failed).__name__}: {os.strerror(failed.errno)}"
+    at, place = failed.__traceback__, ""
+    while at is not None:
+        file = at.tb_frame.f_code.co_filename
+        place = f" at {file[file.rfind('/') + 1 :]}:{at.tb_lineno}"
+        at = at.tb_next
+    return f"{type(failed).__name__}{place}"
 
 
 def away_holds(state_dir: str, session: str, cwd: str, now: float) -> bool:

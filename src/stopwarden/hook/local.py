@@ -16,7 +16,7 @@ import time
 
 from stopwarden.clock import SystemZone
 from stopwarden.core.bounds import EVENT_DEADLINE, PAYLOAD_MAX, STOP_DEADLINE, STORE_WAIT
-from stopwarden.core.errors import DeadlineError, HostError, StopwardenError, StoreCorruptError
+from stopwarden.core.errors import DeadlineError, HostError, StoreCorruptError
 from stopwarden.hook import at_event, at_stop, fault, machine, spool, words
 from stopwarden.hook.note import Noted, take_all
 from stopwarden.hook.payload import read_payload
@@ -205,8 +205,7 @@ def _odd(event: Event, noted: Noted) -> None:
 
 def at_fault(event: Event, failed: BaseException) -> str:
     """The answer when we could not do our work. Never raises."""
-    what = str(failed) if isinstance(failed, StopwardenError) else f"{type(failed).__name__}: {failed}"
-    what = what.rstrip(".")
+    what = fault.named(failed)
     _complain(what)
     try:
         if event.name == "stop":
@@ -217,7 +216,7 @@ def at_fault(event: Event, failed: BaseException) -> str:
             text = words.refused_permission() if event.name == "permission" else words.refused_question()
             return claude_code.refusal_answer(event.name, text)
     except BaseException as again:
-        _complain(f"{type(again).__name__}: {again}, while answering that")
+        _complain(f"{fault.named(again)}, while answering that")
     return ""
 
 

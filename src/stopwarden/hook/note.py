@@ -11,6 +11,7 @@ from stopwarden.core import session as life
 from stopwarden.core.bounds import Policy
 from stopwarden.core.errors import StopwardenError
 from stopwarden.core.periods import covering
+from stopwarden.hook import fault
 from stopwarden.hook.terms import policy_of
 from stopwarden.hosts import claude_code
 from stopwarden.store.port import RecordLine, SeenWake, SessionRow
@@ -245,9 +246,7 @@ def take_all(store: Store, told: Iterable[Fact], state_dir: str, periods: Sequen
             raise
         except Exception as failed:
             noted.row, noted.state = row, state
-            noted.line(
-                row.last_event_at, "fault", f"an event could not be understood: {type(failed).__name__}: {failed}"
-            )
+            noted.line(row.last_event_at, "fault", f"an event could not be understood: {fault.named(failed)}")
     for noted in open_sessions.values():
         noted.save()
 

@@ -157,11 +157,18 @@ def _background(listed: object) -> tuple[BackgroundTask, ...]:
         BackgroundTask(
             id=str(task.get("id", ""))[:60],
             type=str(task.get("type", ""))[:40],
-            description=str(task.get("command") or task.get("description") or "")[:200],
+            description=_program(task.get("command")),
         )
         for task in listed[:50]
         if isinstance(task, dict)
     )
+
+
+def _program(command: object) -> str:
+    """The program that a command begins with, "" where it is no plain word: what it was given is message text."""
+    words = command.split(None, 1) if isinstance(command, str) else []
+    name = words[0][words[0].rfind("/") + 1 :] if words else ""
+    return name[:40] if name.replace("-", "").replace("_", "").replace(".", "").isalnum() else ""
 
 
 # --- answers ------------------------------------------------------------------------------------
