@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -216,6 +217,12 @@ class RealHost:
             *("env", "-i", *variables, self._claude, "--permission-mode", "default", *words),
         )
         self.wait_until("the program can be typed to", lambda: bool(READY.search(self._bottom())))
+
+    def resume_command(self) -> str:
+        """What a person gives to `watch --resume` here: the program as a script, with what it needs to reach the model."""
+        variables = [f"{name}={value}" for name, value in self._host_env.items() if name not in self._env]
+        words = [self._claude, "-p", "--permission-mode", "default", "--resume", "{session}", "{prompt}"]
+        return shlex.join(["env", *variables, *words])
 
     def run_script(self, prompt: str, seconds: float = DEADLINE) -> str:
         """Runs the program as a script does (`-p`), with nobody to be asked; its output. Fails if it does not end."""
