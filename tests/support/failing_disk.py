@@ -20,6 +20,7 @@ class Disk:
 
     def __init__(self) -> None:
         self.at, self.done, self.for_good = 0, 0, False
+        self.late = False  # a deletion that fails is done all the same
         self.error: type[apsw.Error] = apsw.IOError
         self.kinds = frozenset({"write", "sync", "truncate", "delete"})
         self.log: list[str] = []  # the kind of every access, in order
@@ -33,6 +34,7 @@ class Disk:
     def works(self) -> None:
         """From now on, fails nothing."""
         self.fail(0)
+        self.late = False
 
     def fails(self, kind: str) -> bool:
         """Counts one access; whether it is to fail."""
@@ -63,6 +65,8 @@ class _Files(apsw.VFS):
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
         if self._disk.fails("delete"):
+            if self._disk.late:
+                super().xDelete(filename, syncdir)
             raise self._disk.error("a failing disk")
         super().xDelete(filename, syncdir)
         self._disk.not_flushed.pop(filename, None)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from stopwarden.core.events import Reservation
     from stopwarden.store.port import Store
 
+SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "QWEN_CODE_SESSION_ID", "GEMINI_SESSION_ID")
 LEDGER_ID = re.compile(r"w([0-9]{1,15})")
 FREE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 LIKE_AN_ID = re.compile(r"[a-z][2-9][2-9a-z]{1,4}|[0-9]+\.[a-z][2-9][2-9a-z]*|t[0-9]+|w[0-9]+")
@@ -88,13 +89,29 @@ def meant_by(args: argparse.Namespace, context: Context, store: Store, by: Asker
 # --- who asks, and for what -------------------------------------------------------------------
 
 
-def asker(context: Context, store: Store) -> Asker:
-    """Who asks, and in which checkout: a session is in the one recorded for it, wherever its shell is now."""
-    session = context.env.get("CLAUDE_CODE_SESSION_ID", "").strip()[:200]
+def asker(context: Context, store: Store, *, only_looks: bool = False) -> Asker:
+    """Who asks, and in which checkout: a session is in the one recorded for it, wherever its shell is now.
+
+    Raises RefusedError for an agent that does not say which session it is: what it held would pass for
+    the person's, which never lapses. `only_looks`: nothing is to be held, so it does not matter.
+    """
+    session = next((said for name in SESSION_VARIABLES if (said := _said(context.env.get(name)))), "")
+    if not session and context.inside_agent and not only_looks:
+        raise RefusedError(
+            "An agent program started this command, and it does not say which session it is",
+            kept="Nothing was changed",
+            do=f"Set {SESSION_VARIABLES[0]} to the session's id, or type it in a terminal of your own",
+        )
     known = store.session(session) if session else None
     root = known.root if known is not None and known.root else checkout.find_root(context.cwd)
     copy = checkout.copy_key(root, context.state_dir)
     return Asker(session=session, root=root, copy=copy, project=checkout.project_key(root))
+
+
+def _said(value: str | None) -> str:
+    """A session's id, "" where the variable holds a word for nothing."""
+    said = (value or "").strip()[:200]
+    return "" if said in ("null", "undefined", "None") else said
 
 
 def target(context: Context, store: Store, by: Asker, said: str, named: str | None) -> Target:

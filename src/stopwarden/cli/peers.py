@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     store = context.open_store()
     try:
         notes = _heard(store, context)
-        by = holds.asker(context, store)
+        by = holds.asker(context, store, only_looks=True)
         found = store.reservations(released=True) if args.all else store.reservations_in(by.project)
         peers = _peers(store, found, context)
     finally:
