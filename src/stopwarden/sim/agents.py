@@ -45,6 +45,11 @@ class Work:
     waits_on: WaitsOn | None = None
     met: bool = False  # its obstacle is known
 
+    @property
+    def awaited(self) -> bool:
+        """It is marked as waiting for something that comes from outside."""
+        return self.state == "waiting" and self.waits_on == "external"
+
     def doable(self, now: Instant) -> bool:
         """Whether somebody who tried could do something about it now. To find out what hinders it is something."""
         if self.left <= 0:
@@ -202,7 +207,7 @@ def _do(machine: Machine, work: Work, minutes: float, temper: Temper, dice: Rand
 def _in_order(machine: Machine, told: Told) -> list[Work]:
     """What it would do: the item it was told, then the list; then what had waited for something that may have come."""
     live = [work for work in machine.works if work.state in LIVE and work.left > 0]
-    waits = [work for work in machine.works if work.state == "waiting" and work.waits_on == "external"]
+    waits = [work for work in machine.works if work.awaited]
     return sorted([*live, *waits], key=lambda work: work.errand.id != told.item)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stopwarden.core import leases, wakes
-from stopwarden.core.bounds import HOST_CAP_DEFAULT, HOUR, MINUTE, Policy
+from stopwarden.core.bounds import HOST_CAP_DEFAULT, MINUTE, Policy
 from stopwarden.core.errors import HostError, ScheduleError
 from stopwarden.core.events import (
     AwayPeriod,
@@ -32,9 +32,9 @@ from stopwarden.core.events import (
 from stopwarden.core.judge import commit
 from stopwarden.core.owed import LIVE
 from stopwarden.core.session import heard, tool_used
-from stopwarden.hook import keeper
 from stopwarden.sim import agents, scheduler
 from stopwarden.sim.agents import Told, Work
+from stopwarden.sim.keeping import Keeper
 from stopwarden.sim.plans import VANISHES, ZONE
 from stopwarden.sim.policies import turn_begins
 from stopwarden.sim.tally import CLOSE, NEVER, Rest, Tally
@@ -91,8 +91,7 @@ class SessionNight(agents.Machine):
         )
         self.hold: Reservation | None = None
         self.asked_safety_wake = False
-        self.keeper_lives = False
-        self.woke_at: Instant | None = None
+        self.keeper = Keeper(self.policy)
         self.last: Verdict | None = None
         self._turn = self._act = self._made = 0
         self._blocks_in_a_row = 0  # the host's own count
@@ -169,7 +168,7 @@ class SessionNight(agents.Machine):
                 error_resets_at=cut.resets,
                 errors_in_a_row=self.row.errors_in_a_row + 1,
             )
-            self.keeper_lives = self.policy.keeper
+            self.keeper.starts()
             self.last = None
         else:
             self._restart()
@@ -183,7 +182,7 @@ class SessionNight(agents.Machine):
             if wake.recurring and wake.fires_at <= self.now:
                 scheduler.advance(wake, self.now, self.zone)
         self.background = []
-        self.keeper_lives = False
+        self.keeper.ends()
         self.row = self.row.replace(last_event="session-start")
 
     def _survives(self, wake: Scheduled) -> bool:
@@ -292,13 +291,11 @@ class SessionNight(agents.Machine):
             self.asked_safety_wake = True
         self.state = commit(self.state, verdict)
         self.last = verdict
-        self.keeper_lives = self.policy.keeper
+        self.keeper.starts()
         return verdict
 
     def _world(self) -> World:
         """All that the hook gathers at a stop."""
-        within = leases.deadline((), COPY, self.now, self.policy)
-        look = min(within, leases.deadline(self._holds(), COPY, self.now, self.policy)) if self.keeper_lives else None
         return World(
             zone=self.zone,
             period=self.period,
@@ -309,7 +306,7 @@ class SessionNight(agents.Machine):
             reservations=self._holds(),
             copy=COPY,
             scheduler=SCHEDULER,
-            kept_look=look,
+            kept_look=self.keeper.look(self._holds(), COPY, self.now),
             ask_safety_wake=not self.asked_safety_wake,
         )
 
@@ -356,7 +353,9 @@ class SessionNight(agents.Machine):
                 told = Told(by="wake")
                 self._fired()
             elif happens[1] == "kept":
-                told = Told(by="wake") if self._kept() else None
+                self.state = self.keeper.wakes(self.state, self.now)
+                self.row = self.row.replace(last_event="kept-look", last_event_at=self.now)
+                told = Told(by="wake")
             elif happens[1] == "restart":
                 self._restart()
                 if promised <= deadline + CLOSE and rest.why == "stop":
@@ -403,26 +402,4 @@ class SessionNight(agents.Machine):
         self.wakes = [wake for wake in self.wakes if wake.recurring or wake not in due]
 
     def _keeper_due(self) -> Instant | None:
-        """When the keeper wakes the session, if one lives; past a ceiling of the hour it waits on."""
-        if not self.keeper_lives:
-            return None
-        block_stands = self.last is not None and self.last.block
-        at = keeper.due(self.row, self.state, block_stands, self.woke_at).at
-        if at is None or self.state.period_blocks >= self.policy.blocks_a_period:
-            return None
-        recent = [then for then in self.state.recent_blocks if then > at - HOUR]
-        if len(recent) >= self.policy.blocks_an_hour:
-            at = recent[len(recent) - self.policy.blocks_an_hour] + HOUR + MINUTE
-        return at
-
-    def _kept(self) -> bool:
-        """The keeper wakes the session; it is counted like a block, and the process has ended with it."""
-        self.state = self.state.replace(
-            recent_blocks=(*(then for then in self.state.recent_blocks if then > self.now - HOUR), self.now),
-            period_blocks=self.state.period_blocks + 1,
-            next_look=None,
-            next_look_latest=None,
-        )
-        self.row = self.row.replace(last_event="kept-look", last_event_at=self.now)
-        self.woke_at, self.keeper_lives = self.now, False
-        return True
+        return self.keeper.due(self.row, self.state, block_stands=self.last is not None and self.last.block)

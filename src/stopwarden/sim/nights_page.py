@@ -114,8 +114,9 @@ def _findings(by_name: dict[str, Result]) -> list[str]:
         "Judging wakes by evidence instead of by their next minute changes little here: looks that came late are "
         f"{(nominal.late + nominal.missed) / HOUR:.1f} h by the next minute, {(ours.late + ours.missed) / HOUR:.1f} h "
         "by evidence. Most agents end up with the exact call that the reason gives, which comes in time either way.",
-        "No policy makes an agent work that will not. What is lost under ours is time in which it waits, validly, "
-        "although it could go on, and what the world took.",
+        f"No policy makes an agent work that will not. Of the {_hours(ours.lost)} lost under ours "
+        f"{_hours(ours.lost_waiting)} are time in which a session that was told what is open, and did not go on, waits "
+        "validly for its next look. The rest is what the world took, and what is past a bound.",
     )
 
 

@@ -59,6 +59,7 @@ class Tally:
     late: int = 0  # its wake was late by less than what is called missed
     quiet: int = 0  # none of these: nobody would know
     lost: int = 0  # idle while an item of the list could have been worked on, whatever the reason
+    lost_waiting: int = 0  # of these, while it waited validly
     turns: int = 0
     forced: int = 0  # blocked stops
     over_run: int = 0  # of these, with nothing to work on and nothing to schedule
@@ -111,7 +112,8 @@ class Tally:
         length = rest.until - rest.since
         if length <= 0:
             return
-        self.lost += _lost(rest, works)
+        lost, before = _lost(rest, works), self.waiting
+        self.lost += lost
         if not _pending(works):
             self.nothing_left += length
         elif rest.in_time:
@@ -131,6 +133,7 @@ class Tally:
             waited = min(length, max(0, rest.deadline - rest.since)) if rest.came else 0
             self.waiting += waited
             self._stalled(rest, length - waited)
+        self.lost_waiting += min(lost, self.waiting - before)
 
     def _stalled(self, rest: Rest, length: int) -> None:
         """Idle past its deadline, and not the world's doing: is it in the record?"""
@@ -145,7 +148,7 @@ class Tally:
 
 def _pending(works: Sequence[Work]) -> bool:
     """Something is open, or awaited from outside."""
-    return any(work.state in LIVE or work.waits_on == "external" for work in works if work.state != "done")
+    return any(work.state in LIVE or work.awaited for work in works)
 
 
 def _lost(rest: Rest, works: Sequence[Work]) -> int:
@@ -154,6 +157,6 @@ def _lost(rest: Rest, works: Sequence[Work]) -> int:
     for work in works:
         if work.state in LIVE and work.doable(rest.since):
             since = rest.since
-        elif work.errand.obstacle == "external" and (work.state in LIVE or work.waits_on == "external"):
+        elif work.errand.obstacle == "external" and (work.state in LIVE or work.awaited):
             since = min(since, max(rest.since, work.errand.clears_at))
     return rest.until - since
