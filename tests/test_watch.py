@@ -749,3 +749,55 @@ def hold(person: Watched, item: str, session: str, *, claimed_at: int, **fields:
     )
     with person.store() as store:
         store.save_reservation(made)
+
+
+# --- in the morning ------------------------------------------------------------------------------
+
+
+def test_the_report_words_what_the_watch_saw_and_what_was_promised(person: Watched) -> None:
+    """Each stall with when it began and that it was resumed; promises kept, overdue and refused; and all as facts."""
+    path = person.list(
+        "- [ ] A\n- promise 22:00: merge\n- kept 22:30: tell Ann\n- promise: some day\n- look 06:00: build\n"
+    )
+    assert path == person.todo
+    person.waits()
+    person.closed(TWO)
+    proves(person)
+    Starts(person, heard=False).watch("--once")
+    person.types("report")
+    for words in (
+        "7e15: its look of 22:30 did not come",
+        "8f26: closed at 22:55 with work owed; resumed at 23:05",
+        'the promise "merge" was not kept by 22:00',
+        'promise Mon 22:00 "merge": overdue',
+        'look Tue 06:00 "build": to come',
+        'promise "some day" does not count',
+        "1 settled",
+    ):
+        assert words in " ".join(person.said.split()), person.said
+    person.types("report", "--json")
+    told = json.loads(person.said)
+    assert [one["kind"] for one in told["stalls"]] == ["empty_promise", "missed_look", "closed"]
+    assert [one["resumed_at"] is not None for one in told["stalls"]] == [False, False, True]
+    assert [one["handled"] for one in told["timed"]] == [False, True, False, False]
+
+
+def test_a_night_without_stalls_and_promises_is_told_as_before(person: Watched) -> None:
+    """No empty sections."""
+    person.save(person.session(ONE), period="n1")
+    person.watches("--once")
+    person.types("report")
+    assert "STALLED" not in person.said
+    assert "PROMISED" not in person.said
+
+
+def test_what_the_watch_writes_is_no_sign_of_life_of_the_session(person: Watched) -> None:
+    """The time of a session is told the same with its stall's line in the record and without."""
+    from stopwarden.report import timeline
+
+    row = person.session(ONE, last_event_at=at("2026-11-30 21:30"))
+    line = RecordLine(at=at("2026-11-30 21:30"), kind="prompt", session=ONE, text="person", seq=1)
+    stall = RecordLine(at=at("2026-11-30 22:05"), kind="stall", session=ONE, text=f"silent; {line.at}; ", seq=2)
+    resumed = stall.replace(kind="watch_resumed", seq=3)
+    plain = timeline.spans([line], [], NINE, LATE, row)
+    assert timeline.spans([line, stall, resumed], [], NINE, LATE, row) == plain

@@ -6,13 +6,16 @@ import json
 import shutil
 from typing import TYPE_CHECKING
 
-from stopwarden.cli import record
+from stopwarden.cli import record, timed
 from stopwarden.core.bounds import DAY
 from stopwarden.core.errors import UsageError
-from stopwarden.core.periods import holds
+from stopwarden.core.periods import covers, holds
+from stopwarden.hosts import claude_code
+from stopwarden.report import holes
 from stopwarden.report.account import account, as_json
+from stopwarden.report.moments import moment
 from stopwarden.report.nights import nights
-from stopwarden.report.reading import LocalTimes, plain
+from stopwarden.report.reading import LocalTimes, count, plain
 from stopwarden.report.text import render
 
 if TYPE_CHECKING:
@@ -20,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stopwarden.cli.context import Context
-    from stopwarden.core.events import AwayPeriod, Instant
+    from stopwarden.core.events import AwayPeriod, Instant, Zone
     from stopwarden.report.account import Account
+    from stopwarden.store.forgotten import Forgotten
     from stopwarden.store.port import RecordLine, Store
+    from stopwarden.work.promises import Timed
 
 WEEK = 7 * DAY
 WIDEST = 110  # columns; longer lines are hard to read in the morning
@@ -59,10 +64,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         since = now - WEEK
     with record.opened(context) as store:
         all_periods = sorted(store.periods(), key=lambda period: period.since)
+        if args.period:
+            _refuse_a_forgotten(store, args.period, all_periods, context, now)
         chosen = _chosen(all_periods, args.period, since, now, context.cwd)
         if args.week and chosen and chosen[0].since > now - WEEK - DAY:
             since = None  # the night a week ago is told whole
-        told = tell(store, chosen, now, context.state_dir, since) if chosen else None
+        told = tell(store, chosen, now, context.state_dir, since, context.zone) if chosen else None
+        gone = [] if told is not None else holes.forgotten_between(store.lines(), since or 0, now)
     page = _page(args.html, told, context) if args.html is not None and told is not None else ""
     if args.json:
         values = {"v": 1, "account": None} if told is None else as_json(told, nights(told, context.zone))
@@ -70,6 +78,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0 if told is not None else 1
     if told is None:
         _nothing(context, since, now)
+        for one in gone:
+            context.say(_forgotten_words(one, context, now))
         return 1
     if args.html is not None:
         context.say(page)
@@ -81,9 +91,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def tell(
-    store: Store, periods: Sequence[AwayPeriod], now: Instant, state_dir: str, since: Instant | None = None
+    store: Store,
+    periods: Sequence[AwayPeriod],
+    now: Instant,
+    state_dir: str,
+    since: Instant | None = None,
+    zone: Zone | None = None,
 ) -> Account:
-    """The account of these away periods, oldest first, from everything stored and the files beside it."""
+    """The account of these away periods, oldest first, from everything stored and the files beside it.
+
+    With `zone` the looks and promises of the lists are read, too, if the last period is the newest of all.
+    """
     begin = min(period.since for period in periods)
     end = max(period.ended_at or period.until or now for period in periods)
     faults, aside = record.faults(state_dir, begin, end), record.databases_set_aside(state_dir, begin, end)
@@ -103,7 +121,20 @@ def tell(
         sessions=store.sessions(),
         parked=[parked for parked in store.parked() if parked.period in ids],
         snapshot=store.snapshot,
+        timed=_timed(store, periods[-1], zone) if zone is not None else (),
     )
+
+
+def _timed(store: Store, period: AwayPeriod, zone: Zone) -> tuple[Timed, ...]:
+    """Those of the lists as they stand now; they speak of the newest period alone."""
+    if period.since < max(one.since for one in store.periods()):
+        return ()
+    rows = [
+        (row, period)
+        for row in store.sessions(period.since)
+        if covers(period, session=row.id, copy=row.copy, root=row.root, script=claude_code.is_script(row.entrypoint))
+    ]
+    return tuple(one for _, one in timed.of_periods([period], rows, zone))
 
 
 def _page(named: str, told: Account, context: Context) -> str:
@@ -153,6 +184,28 @@ def _say_others(context: Context, periods: Sequence[AwayPeriod], chosen: Sequenc
         if period not in chosen and holds(period, now):
             where = f" in {plain(period.root, 100)}" if period.root else ""
             context.say(f"Another away period is running{where}: stopwarden report --period {period.id}")
+
+
+def _refuse_a_forgotten(
+    store: Store, named: str, periods: Sequence[AwayPeriod], context: Context, now: Instant
+) -> None:
+    """Raises UsageError where the name is one of a night that was forgotten."""
+    if any(period.id.startswith(named) for period in periods):
+        return
+    for one in holes.forgotten_between(store.lines(), 0, now):
+        if any(period.startswith(named) for period in one.periods):
+            at = moment(one.at, context.zone, now)
+            raise UsageError(f"That away period was forgotten at {at}", do="What is left: stopwarden report --week")
+
+
+def _forgotten_words(one: Forgotten, context: Context, now: Instant) -> str:
+    at = moment(one.at, context.zone, now)
+    if one.since is None or one.until is None:
+        return f"Something was forgotten at {at}, as you had asked."
+    times = LocalTimes(context.zone, one.since, one.until, now)
+    when = f"from {times.day_clock(one.since)} to {times.day_clock(one.until)}"
+    what = count(one.nights, "night") if one.nights else count(one.verdicts, "verdict")
+    return f"{what} {when} forgotten at {at}, as you had asked ({plain(one.how, 60)})."
 
 
 def _nothing(context: Context, since: Instant | None, now: Instant) -> None:

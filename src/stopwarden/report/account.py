@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from stopwarden.core.record import Record
-from stopwarden.report import stories, timeline
+from stopwarden.report import holes, stories, timeline
 from stopwarden.report.heard import Heard, end_of
 from stopwarden.report.reading import short_ids
 from stopwarden.report.values import plain_values
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from stopwarden.report.stories import Story
     from stopwarden.report.timeline import Look, Span
     from stopwarden.store.port import RecordLine, SessionRow, VerdictRow
+    from stopwarden.work.promises import Timed
 
 # Lines that say something went wrong, with us, the record or the machine, or that limit what was guarded.
 _KINDS = ("working", "waiting", "lost", "stopped", "finished", "unknown")
@@ -51,7 +51,7 @@ class Trouble(Record):
     """Something that limits what the account can say, or that the person should act on."""
 
     at: Instant
-    kind: str  # one of the record's kinds, or "record_gap", "verdict_unreadable"
+    kind: str  # one of the record's kinds, or "record_gap", "forgotten", "verdict_unreadable"
     text: str = ""
     session: str = ""
     times: int = 1
@@ -75,6 +75,17 @@ class Failure(Record):
     error: str
     limit: bool = False
     resumed_at: Instant | None = None
+
+
+class StallTold(Record):
+    """A session that did not go on, or a promise that was not kept, as a watch or a stop recorded it."""
+
+    at: Instant
+    kind: str  # as in `report.stalls`: "missed_look", "silent", "lost_hold", "empty_promise", …
+    session: str
+    since: Instant  # when it began
+    detail: str = ""  # work text, or an error's name
+    resumed_at: Instant | None = None  # when the watch's command was run for it
 
 
 class SessionAccount(Record):
@@ -121,6 +132,8 @@ class Account(Record):
     bounds: tuple[BoundReached, ...] = ()
     failures: tuple[Failure, ...] = ()
     troubles: tuple[Trouble, ...] = ()
+    stalls: tuple[StallTold, ...] = ()
+    timed: tuple[Timed, ...] = ()  # looks and promises of the lists, as they stand now
     finished: bool = False  # the list came to its end, and with --until-done so did the period
 
     @property
@@ -170,6 +183,7 @@ def account(
     parked: Iterable[Parked] = (),
     snapshot: Callable[[str], str] = lambda digest: "",
     since: Instant | None = None,
+    timed: Iterable[Timed] = (),
 ) -> Account:
     """The account of these away periods, oldest first, at least one. With `since`, only from then on.
 
@@ -203,7 +217,9 @@ def account(
         refused=tuple(one for one in asked if one.kind != "question") or _refused_lines(own),
         bounds=_bounds(own),
         failures=_failures(own, stops),
-        troubles=_troubles(own, all_lines, stops),
+        troubles=_troubles(own, all_lines, stops, begin, max(begin, end)),
+        stalls=_stalls(own),
+        timed=tuple(timed),
         finished=any(period.ended_why == "done" for period in periods) or any(one.kind == "done" for one in stops),
     )
 
@@ -257,6 +273,8 @@ def _session(
 def _known_from(lines: Sequence[RecordLine], judged: Sequence[Judged], begin: Instant) -> Instant:
     """From when on the record tells of sessions: where a database was lost, not before that."""
     lost = max((line.at for line in lines if line.kind == "store_damaged"), default=begin)
+    if lost == begin:
+        return begin
     told = [line.at for line in lines if line.session] + [one.at for one in judged]
     return lost if all(at >= lost for at in told) else begin
 
@@ -320,8 +338,23 @@ def _failures(lines: Sequence[RecordLine], judged: Sequence[Judged]) -> tuple[Fa
     return tuple(found)
 
 
+def _stalls(lines: Sequence[RecordLine]) -> tuple[StallTold, ...]:
+    """Each stall as it was recorded, with when its session was resumed by the watch."""
+    resumed = {(line.session, line.text): line.at for line in reversed(lines) if line.kind == "watch_resumed"}
+    found = []
+    for line in lines:
+        kind, _, rest = line.text.partition("; ")
+        since, _, detail = rest.partition("; ")
+        if line.kind != "stall" or not (since.isascii() and since.isdigit()):
+            continue
+        at = resumed.get((line.session, f"{kind}; {since}"))
+        made = StallTold(at=line.at, kind=kind, session=line.session, since=int(since), detail=detail)
+        found.append(made.replace(resumed_at=at))
+    return tuple(found)
+
+
 def _troubles(
-    lines: Sequence[RecordLine], all_lines: Sequence[RecordLine], judged: Sequence[Judged]
+    lines: Sequence[RecordLine], all_lines: Sequence[RecordLine], judged: Sequence[Judged], begin: Instant, end: Instant
 ) -> tuple[Trouble, ...]:
     """What went wrong with us, the record or the machine; the same again is counted, not repeated."""
     found: dict[tuple[str, str, str], Trouble] = {}
@@ -335,22 +368,18 @@ def _troubles(
         for one in judged
         if not one.readable
     ]
-    told += _gaps(all_lines)
+    told += [
+        Trouble(at=one.since, kind="record_gap", text=str(one.until), times=one.lines) for one in holes.lost(all_lines)
+    ]
+    told += [
+        Trouble(at=one.since or begin, kind="forgotten", text=str(one.until or end), times=one.verdicts + one.lines)
+        for one in holes.forgotten_between(all_lines, begin, end)
+    ]
     for trouble in told:
         key = (trouble.kind, trouble.session, trouble.text)
         known = found.get(key)
         found[key] = known.replace(times=known.times + 1) if known else trouble
     return tuple(sorted(found.values(), key=lambda trouble: trouble.at))
-
-
-def _gaps(lines: Sequence[RecordLine]) -> list[Trouble]:
-    """Places where the record's numbering jumps: lines that were there are gone."""
-    numbered = [line for line in lines if line.seq]
-    return [
-        Trouble(at=before.at, kind="record_gap", text=str(after.at), times=after.seq - before.seq - 1)
-        for before, after in pairwise(numbered)
-        if after.seq - before.seq > 1
-    ]
 
 
 # --- as JSON ------------------------------------------------------------------------------------

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stopwarden.core.events import Instant
-    from stopwarden.report.account import Account, BoundReached, Failure, SessionAccount, Trouble
+    from stopwarden.report.account import Account, BoundReached, Failure, SessionAccount, StallTold, Trouble
     from stopwarden.report.reading import LocalTimes
     from stopwarden.report.stories import Story
     from stopwarden.report.timeline import Look, Span
     from stopwarden.store.port import Parked
+    from stopwarden.work.promises import Timed
 
 CAUSES = {
     "missed_look": "a look did not come",
@@ -58,6 +59,25 @@ ENDED = {
     "done": "the list was done",
     "prompt": "you typed a prompt",
     "replaced": "you went away anew",
+}
+
+
+STALLS = {
+    "missed_look": "its look of {since} did not come",
+    "silent": "nothing was heard since {since}",
+    "permission": "frozen by a permission prompt since {since}",
+    "question": "frozen by a question since {since}",
+    "plan": "held in plan mode since {since}",
+    "idle": "idle since {since} without a wake",
+    "bound": "stopped at a bound at {since}",
+    "closed": "closed at {since} with work owed",
+    "not_woken": "the keeper woke it at {since}, and nothing came",
+    "keeper_gone": "its keeper was gone",
+    "lost_hold": "lost its hold on {detail} at {since}",
+    "waits_for_you": "all that was left waited for you since {since}",
+    "our_fault": "Stopwarden failed and let it stop at {since}",
+    "empty_promise": "the promise {detail} was not kept by {since}",
+    "missed_timed_look": "the look {detail} of {since} was not made",
 }
 
 
@@ -100,6 +120,8 @@ class Phrases:
 
     def trouble(self, trouble: Trouble) -> str:
         """What went wrong with us, the record or the machine, and what to do or to believe."""
+        if trouble.kind == "forgotten":
+            return self._forgotten(trouble)
         at, what = self.times.clock(trouble.at), plain(trouble.text, 160).rstrip(".")
         name = self.names.get(trouble.session, "")
         times = f" ({trouble.times} times)" if trouble.times > 1 and trouble.kind != "record_gap" else ""
@@ -127,6 +149,32 @@ class Phrases:
         between = self.times.span(trouble.at, int(trouble.text))
         gone = count(trouble.times, "line of the record is gone", "lines of the record are gone")
         return f"{between} {gone}: what happened then is not known."
+
+    def stalled(self, stall: StallTold) -> str:
+        """A stall as it was recorded, and whether the watch resumed the session."""
+        name, since = self.names.get(stall.session, stall.session[:8]), self.times.clock(stall.since)
+        detail = plain(stall.detail, 80)
+        what = STALLS.get(stall.kind, stall.kind.replace("_", " ")).format(since=since, detail=f'"{detail}"')
+        if stall.kind == "error":
+            what = f"{ERRORS.get(stall.detail, ('an error of the provider', ''))[0]} at {since}, and it did not go on"
+        resumed = f"; resumed at {self.times.clock(stall.resumed_at)}" if stall.resumed_at is not None else ""
+        return f"{self.times.clock(stall.at)} {name + ': ' if name else ''}{what}{resumed}"
+
+    def timed(self, one: Timed) -> str:
+        """A look or a promise of a list, and what became of it."""
+        if one.at is None:
+            return f'{one.kind} "{plain(one.text, 80)}" does not count: {plain(one.refused, 160)}'
+        handled = {"look": "looked at", "promise": "kept"}[one.kind]
+        late = "overdue" if one.is_overdue(self.account.now) else "to come"
+        return f'{one.kind} {self.times.day_clock(one.at)} "{plain(one.text, 80)}": {handled if one.handled else late}'
+
+    def _forgotten(self, trouble: Trouble) -> str:
+        """What the person had forgotten of this time, which is not told."""
+        since = max(trouble.at, self.account.since)
+        until = max(since, min(int(trouble.text), self.account.until))
+        gone = count(trouble.times, "entry of the record was", "entries of the record were")
+        when = self.times.span(since, until)
+        return f"{when} {gone} forgotten, as you had asked: what is told of that time is not all."
 
     def not_done_why(self, story: Story) -> str:
         """Why an item of tonight is not done."""

@@ -63,6 +63,8 @@ class _Page:
         self._not_done()
         self._time()
         self._refused()
+        self._stalled()
+        self._promised()
         self._cost()
         if self.verbose:
             self._sessions()
@@ -126,7 +128,8 @@ class _Page:
         if len(aside) > 3 and not self.verbose:
             entries.append(f"{len(aside) - 3} more set aside for you: stopwarden report --verbose")
         entries += [line for one in self.covered for line in self.say.needs_you(one)]
-        if not entries and not self.account.troubles and not self.account.bounds:
+        wrong = self.account.troubles or self.account.bounds or self.account.stalls
+        if not entries and not wrong:
             self._sentence("Nothing waits for you, and nothing went wrong.")
             return
         self.lines.append("")
@@ -245,6 +248,25 @@ class _Page:
                 number = sum(one.times for one in refused)
                 entries.append(f"{count(number, one_word)}: {', '.join(shown)}{more}")
         self._section("REFUSED", entries)
+
+    def _stalled(self) -> None:
+        """What a watch saw, the last ones."""
+        told = self.account.stalls if self.verbose else self.account.stalls[-SHOWN:]
+        entries = [self.say.stalled(one) for one in told]
+        if len(told) < len(self.account.stalls):
+            entries.append(f"{len(self.account.stalls) - len(told)} earlier: stopwarden report --verbose")
+        self._section("STALLED", entries)
+
+    def _promised(self) -> None:
+        """Looks and promises of the lists; what is settled only in the long form, or as a number."""
+        left = [one for one in self.account.timed if self.verbose or not one.handled]
+        entries = [self.say.timed(one) for one in self._few(left)]
+        settled = len(self.account.timed) - len(left)
+        if len(left) > len(entries):
+            entries.append(f"{len(left) - len(entries)} more: stopwarden list")
+        if settled:
+            entries.append(f"{settled} settled")
+        self._section("PROMISED", entries)
 
     def _cost(self) -> None:
         sessions = self.account.sessions

@@ -124,7 +124,14 @@ def _in_order(lines: Iterable[RecordLine], verdicts: Iterable[Judged]) -> Iterab
     """Lines by sequence and verdicts by id, merged by time: of the same second, the lines come first."""
     told = sorted(lines, key=attrgetter("seq"))
     given = sorted(verdicts, key=attrgetter("id"))
-    return merge(told, given, key=_AT)
+    if _in_time(told) and _in_time(given):
+        return sorted([*told, *given], key=_AT)  # the same order, many times as quick
+    return merge(told, given, key=_AT)  # the clock was set back: what was written later still comes later
+
+
+def _in_time(events: Sequence[RecordLine | Judged]) -> bool:
+    times = list(map(_AT, events))
+    return times == sorted(times)
 
 
 def _of_others(event: RecordLine | Judged) -> bool:
@@ -155,6 +162,8 @@ _NOT_ITS_OWN = (
     "item_added",
     "relocated",
     "checkout_gone",
+    "stall",
+    "watch_resumed",
 )
 # Events after which the session is at work, whatever it did before.
 _AT_WORK = (
@@ -199,6 +208,8 @@ class _Walk:
         at = max(event.at, self.state.since)
         if isinstance(event, Judged):
             self._verdict(at, event)
+        elif event.kind in _AT_WORK or (self.state.cause in ("permission", "question") and event.kind in _ENDS_DIALOG):
+            self._work(at, event.kind, event.text)
         elif event.kind == "clock_stepped":
             self._clock(at, event.text)
         elif event.kind == "silent":
@@ -222,8 +233,6 @@ class _Walk:
             self._become(
                 _State(since=at, kind="stopped", cause=self.state.cause or "no_stop_seen", detail=self.state.detail)
             )
-        elif event.kind in _AT_WORK or (self.state.cause in ("permission", "question") and event.kind in _ENDS_DIALOG):
-            self._work(at, event.kind, event.text)
 
     def end(self, row: SessionRow | None) -> None:
         """The period's end (or now): closes the last span, as silent where nothing was heard for long."""
