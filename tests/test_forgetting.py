@@ -342,6 +342,48 @@ def test_the_record_says_what_was_forgotten(person: Person) -> None:
     assert read_forgotten(5, "no json") == read_forgotten(5, "[1]") == Forgotten(at=5)
 
 
+def test_a_report_of_a_night_with_a_hole_says_so(person: Person) -> None:
+    """One of two sessions is forgotten: the night's report says that entries were forgotten, and none that they are lost."""
+    two_nights(person)
+    store = opened(person)
+    for number in range(9):
+        store.append([RecordLine(at=OLD + number, kind="item_done", session="dddd0004", period="old", text="x")])
+    store.append(
+        [RecordLine(at=OLD, kind="prompt", session="aaaa0001", period="old"), RecordLine(at=OLD + 30, kind="x")]
+    )
+    store.close()
+    assert person.types("forget", "--session", "aaaa", "--yes") == 0
+    assert person.types("report", "--period", "old") == 0
+    assert "17 entries of the record were forgotten, as you had asked" in " ".join(person.said.split())
+    assert "is gone" not in person.said
+    assert "are gone" not in person.said
+    assert person.types("report", "--period", "newer") == 0
+    assert "forgotten" not in person.said
+
+
+def test_lines_that_no_forgetting_accounts_for_are_still_told_as_lost(person: Person) -> None:
+    """A forgetting explains the holes it made and no other."""
+    two_nights(person)
+    assert person.types("forget", "--session", "aaaa", "--yes") == 0
+    by_hand = apsw.Connection(f"{person.state_dir}/stopwarden.db")
+    by_hand.execute("BEGIN; INSERT INTO forgetting VALUES (1); DELETE FROM record_line WHERE seq IN (12, 13)")
+    by_hand.execute("DELETE FROM forgetting; COMMIT")
+    by_hand.close()
+    assert person.types("report", "--period", "newer") == 0
+    assert "2 lines of the record are gone" in " ".join(person.said.split())
+
+
+def test_a_report_of_a_forgotten_night_says_that_it_was_forgotten(person: Person) -> None:
+    """Named, it is refused with when; where nothing is left, what was forgotten is told beside that."""
+    two_nights(person)
+    assert person.types("forget", "--all", "--yes") == 0
+    assert person.types("report", "--period", "old") == 2
+    assert "forgotten at 23:05" in person.complained
+    assert person.types("report", "--since", "2026-01-01") == 1
+    assert "2 nights from" in person.said
+    assert "as you had asked (everything)" in person.said
+
+
 # the database's own guard
 
 

@@ -70,6 +70,8 @@ def _named(what: str | None, store: Store, rows: dict[str, SessionRow]) -> Verdi
         if not number:
             raise UsageError(f"No stop of session {what!r} has been judged", do="See: stopwarden explain --list")
     found = store.verdict(number) if number < 2**63 else None
+    if found is None and 0 < number <= last:
+        raise UsageError(f"Verdict {number} was forgotten", do="See what is left: stopwarden explain --list")
     if found is None:
         raise UsageError(f"There is no verdict {number}", do=f"The last one is {last}. See: stopwarden explain --list")
     return found

@@ -278,7 +278,7 @@ class _Act:
         if any(added.values()) or then != so_far:
             if line is not None:
                 _all(self._store, "forget_line", id=line)
-            line = _all(self._store, "tell", at=self._clock(), text=as_text(then))[0][0]
+            line = _all(self._store, "tell", seq=line, at=self._clock(), text=as_text(then))[0][0]
         _all(self._store, "close_forgetting")
         self._so_far, self._line = then, line
 

@@ -88,8 +88,9 @@ DELETE FROM verdict WHERE id = :id;
 DELETE FROM record_line WHERE seq = :id;
 
 -- name: tell
--- the line that says what was forgotten; tells its number
-INSERT INTO record_line (at, kind, session, period, item, text) VALUES (:at, 'forgotten', '', '', '', :text)
+-- the line that says what was forgotten, under a number of its own or the one it had; tells its number
+INSERT INTO record_line (seq, at, kind, session, period, item, text)
+VALUES (:seq, :at, 'forgotten', '', '', '', :text)
 RETURNING seq;
 
 -- name: forget_question
