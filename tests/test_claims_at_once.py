@@ -18,15 +18,16 @@ import pytest
 
 from stopwarden.core import reservations as rules
 from stopwarden.core.events import AwayPeriod
+from stopwarden.core.reservations import Granted
 from stopwarden.store import database, migrate, place
 from stopwarden.store.sqlite import SqliteStore, open_sqlite
 from stopwarden.work import reservations
-from tests.support.claimer import PLACE
+from tests.support.claimer import PLACE, ask
 
 SRC = pathlib.Path(migrate.__file__).parents[2]
 CLAIMER = pathlib.Path(__file__).with_name("support") / "claimer.py"
 MODES = pytest.mark.parametrize("journal_mode", ["wal", "delete"])
-MINUTE, MARGIN = 60, 300
+MINUTE, MARGIN, NOW = 60, 300, 1_000_000
 
 
 class Crowd:
@@ -37,7 +38,7 @@ class Crowd:
         self.clock, self.gate = f"{home}/clock", f"{home}/gate"
         self.journal_mode = journal_mode
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.set_clock(1_000_000)
+        self.set_clock(NOW)
         self.store: SqliteStore = open_sqlite(self.state_dir)
 
     def set_clock(self, now: int) -> None:
@@ -204,6 +205,25 @@ def test_a_claim_that_was_stopped_is_judged_by_the_time_at_which_it_goes_on(crow
     assert held is not None
     assert held.claimed_at == crowd.now
     assert told == ({"why": "held", "by": ["other"]} if stop == "before" else {"how": "new", "token": 1})
+
+
+def test_a_claim_that_waited_for_the_lock_is_judged_by_the_time_at_which_it_got_it(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program writes for ten minutes: the lease begins when the claim is made, not when it was asked for."""
+    holder, clock = open_sqlite(crowd.state_dir), [NOW]
+    holder._enter()
+
+    def lets_go(_: float) -> None:
+        if holder.in_transaction:
+            clock[0] += 10 * MINUTE
+            holder._keep()
+
+    monkeypatch.setattr(database.time, "sleep", lets_go)
+    told = reservations.reserve(crowd.store, ask("a", "i1"), lambda: clock[0])
+    assert isinstance(told, Granted)
+    assert told.row.claimed_at == NOW + 10 * MINUTE
+    holder.close()
 
 
 # --- killed -------------------------------------------------------------------------------------

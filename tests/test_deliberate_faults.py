@@ -17,6 +17,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
 TABLE, BOUNDS, STOPS = "test_away_check.py", "test_bounds.py", "test_hook_at_a_stop.py"
+HOLDS = ("test_reservations.py", "test_reservation_rules.py")
 
 
 class Fault(NamedTuple):
@@ -69,7 +70,7 @@ FAULTS = (
     Fault("the deadline is exclusive", "core/wakes.py", "if expected.latest <= terms.deadline:", "if expected.latest < terms.deadline:", ("test_wakes.py",)),
     Fault("jitter is forgotten", "core/wakes.py", "earliest, latest = fire, fire + worst", "earliest, latest = fire, fire", ("test_wakes.py",)),
     Fault("a wake never ages", "core/wakes.py", "if latest > ends else", "if False else", ("test_wakes.py",)),
-    Fault("a lease lives through its last second", "core/leases.py", "now < effective_expiry", "now <= effective_expiry", ("test_leases.py",)),
+    Fault("a lease lives through its last second", "core/leases.py", "now < lapses_at(reservation, now)", "now <= lapses_at(reservation, now)", ("test_leases.py",)),
     Fault("the skew is not taken off", "core/leases.py", "renewal_due(reservation) - skew_for", "renewal_due(reservation) + 0 * skew_for", ("test_leases.py",)),
     Fault("a lease longer than a day", "core/leases.py", "min(reservation.expires_at, reservation.claimed_at + LEASE_MAX)", "reservation.expires_at", ("test_leases.py",)),
     Fault("another copy's hold sets the deadline", "core/leases.py", "if held.copy == copy and held.expires_at", "if held.expires_at", ("test_leases.py",)),
@@ -83,12 +84,44 @@ FAULTS = (
     Fault("the same stop is counted twice", "hook/at_stop.py", "if event.started >= row.answered_ticks:", "if True:", (STOPS,)),
     Fault("an unreadable cap switches the cap off", "hosts/claude_code.py", "        return None\n    return max(0, int(text))", "        return 0\n    return max(0, int(text))", (STOPS,)),
     Fault("a permission is granted", "hosts/claude_code.py", '"behavior": "deny"', '"behavior": "allow"', ("test_refusals.py",)),
+    Fault("a promise without a time counts", "work/promises.py", "return self.at is not None and not self.handled and now > self.at", "return not self.handled and now > (self.at or 0)", ("test_promises.py",)),
+    Fault("a declared look is kept by nobody", "hook/declared.py", "    if watch is None:\n        return \"no keeper", "    if False:\n        return \"no keeper", ("test_declared_looks.py",)),
+    Fault("a stall is told at every look", "cli/watch.py", "if store.fact(TOLD, stall.key) != stall.episode)", ")", ("test_watch.py",)),
+    Fault("a session is resumed beside an open program", "cli/resuming.py", "if surroundings.agents(row.root, context.system):", "if False:", ("test_watch.py",)),
+    Fault("one stall is resumed again and again", "cli/resuming.py", 'if store.fact(RESUMED, session) == f"{kind} {episode}":', "if False:", ("test_watch.py",)),
     Fault("the keeper wakes a session at work", "hook/keeper.py", "or row.last_event not in IDLE_AFTER", "", ("test_keeper.py",)),
     Fault("an old keeper wakes too", "hook/keeper.py", "or keeper.generation != generation ", "", ("test_keeper.py",)),
     Fault("a kept look forgets what is held", "hook/at_stop.py", "leases.deadline(holds, copy, now, policy, session)", "leases.deadline((), copy, now, policy)", ("test_keeper.py",)),
     Fault("a replay judges the recorded state", "sim/replay.py", "state=commit(state, now)", "state=commit(recorded, as_stored)", ("test_replay.py",)),
     Fault("a torn line is passed over", "store/recorded.py", "        except StopwardenError as error:\n            if unread is None:\n                raise\n            unread(UnreadLine(line=number, error=error))\n            continue\n", "        except StopwardenError:\n            continue\n", ("test_recorded_stops.py",)),
     Fault("a wake that never comes is valid", "sim/tally.py", "self.silent_scheduler += length - waited", "self.waiting += length - waited", ("test_nights.py",)),
+    Fault("a lapsed hold is granted at once", "core/reservations.py", "leases.lapses_at(held, now) + TAKE_OVER_MARGIN", "leases.lapses_at(held, now)", HOLDS),
+    Fault("a live hold is granted", "core/reservations.py", "if gone or not is_taken(stored, now) or", "if True or", HOLDS),
+    Fault("a token is given twice", "core/reservations.py", "else stored.token + 1 if stored is not None else 1", "else stored.token if stored is not None else 1", HOLDS),
+    Fault("an older token passes", "core/reservations.py", "    if token is not None and token != stored.token:\n        return Denied(why=\"fence\", by=(stored,), until=_until(stored, now))\n    if stored.session == session:\n        if", "    if stored.session == session:\n        if", HOLDS),
+    Fault("a lapsed holder may write", "core/reservations.py", '            return Denied(why="lapsed", by=(stored,), until=stored.expires_at)\n', "            return None\n", HOLDS),
+    Fault("another copy goes on unasked", "core/reservations.py", "        if stored.copy == ask.copy:", "        if True:", HOLDS),
+    Fault("an eleventh is granted", "core/reservations.py", "len(mine) >= RESERVATIONS_MAX", "len(mine) > RESERVATIONS_MAX", HOLDS),
+    Fault("footprints are compared by spelling", "core/reservations.py", 'path.startswith(above + "/")', "path.startswith(above)", HOLDS),
+    Fault("another gives a hold back", "core/reservations.py", "    if stored.session != session:\n        return Denied", "    if False:\n        return Denied", HOLDS),
+    Fault("the fence is asked only before the write", "work/reservations.py", "                write()\n                refused = rules.fence(", "                write()\n                refused = None and rules.fence(", ("test_claims_at_once.py",)),
+    Fault("the clock is read outside", "work/reservations.py", "    try:\n        with store.transaction():\n            if first is not None:\n                first()\n            done = _claimed(store, ask, clock(), state_dir)", "    now = clock()\n    try:\n        with store.transaction():\n            if first is not None:\n                first()\n            done = _claimed(store, ask, now, state_dir)", ("test_claims_at_once.py",)),
+    Fault("a claim is no transaction", "work/reservations.py", "        with store.transaction():\n            if first is not None:\n                first()\n            done = _claimed(", "        if True:\n            if first is not None:\n                first()\n            done = _claimed(", ("test_claims_at_once.py",)),
+    Fault("a claim that is not known is taken for failed", "work/reservations.py", "        _read_back(store, ask, failed)", "        raise", ("test_holds_on_a_failing_disk.py",)),
+    Fault("any hold of the session is taken for the claim", "work/reservations.py", "or held.nonce != ask.nonce ", "", ("test_holds_on_a_failing_disk.py",)),
+    Fault("what hooks heard is not taken over first", "cli/reserve.py", "first=lambda: holds.hear(store, context)", "first=None", HOLDS),
+    Fault("an agent takes what another holds", "cli/reserve.py", "args.take_over and _may_take(context, store)", "args.take_over", HOLDS),
+    Fault("tools of a holder leave no word", "hook/run.py", " or _renews(told[\"s\"], place, at)", "", HOLDS),
+    Fault("what comes later is ready", "store/sql/queries.sql", "json_each(ledger_item.needs)", "json_each(needs)", ("test_ledger.py",)),
+    Fault("items wait for each other", "work/ledger.py", "            _refuse_circle(store, item)\n", "", ("test_ledger.py",)),
+    Fault("nobody asks again after the command", "work/ledger.py", "        denied = _written(store, by, item, clock, token)\n", "        store.save_ledger_item(item)\n        denied = None\n", ("test_ledger.py",)),
+    Fault("a session's word does for a command", "work/ledger.py", "if item.verify and ran is None and by.session:", "if False:", ("test_ledger.py",)),
+    Fault("another priority hides what was parked", "work/ledger.py", "cleared if state == item.state else cleared.replace", "cleared.replace", ("test_ledger.py",)),
+    Fault("a failed command is a pass", "cli/verify.py", "passed=ran.code == 0", "passed=True", ("test_ledger_commands.py",)),
+    Fault("every failure is another", "cli/verify.py", '_VARYING.sub(b"~", ran.out)', "ran.out", ("test_ledger_commands.py",)),
+    Fault("a list is edited without its fence", "cli/fenced.py", "            if denied is not None:\n", "            if False:\n", ("test_ledger_commands.py",)),
+    Fault("a tracker that failed is believed", "work/trackers.py", "    if ran.code != 0:\n", "    if False:\n", ("test_trackers.py",)),
+    Fault("what a tracker said is forgotten when it fails", "work/trackers.py", "        if not said.why:\n            before", "        if True:\n            before", ("test_trackers.py",)),
 )  # fmt: skip
 
 

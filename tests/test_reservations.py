@@ -16,7 +16,7 @@ from stopwarden.core.bounds import DAY, HOUR, LEASE_MAX, MINUTE, RESERVATIONS_MA
 from stopwarden.core.errors import UsageError
 from stopwarden.core.events import Reservation
 from stopwarden.core.reservations import Claim, Denied, Granted
-from stopwarden.store.port import LedgerItem
+from stopwarden.store.port import LedgerItem, TrackedItem
 from stopwarden.work import checkout, reservations
 from tests.support.night import SESSION, HookNight
 from tests.support.person import Person
@@ -529,18 +529,23 @@ def test_items_of_the_ledger_and_of_lists_and_free_names_are_told_apart(repo: Re
     project = checkout.project_key(repo.root)
     with repo.store() as store:
         number = store.add_ledger_item(LedgerItem(project=project, title="of the ledger"))
+        store.replace_tracked(
+            project, "gh", [TrackedItem(project=project, tracker="gh", id="gh-7", title="of a tracker")]
+        )
         other = store.add_ledger_item(LedgerItem(project="elsewhere", title="of another project"))
         over = store.add_ledger_item(LedgerItem(project=project, title="over", state="done"))
     assert repo.as_session(ONE, "reserve", f"w{number}") == 0
     assert repo.as_session(ONE, "reserve", f"w{other}") == 2
     assert repo.as_session(ONE, "reserve", f"w{over}") == 2
     assert "is done already" in repo.complained
+    assert repo.as_session(ONE, "reserve", "GH-7") == 0
     assert repo.as_session(ONE, "reserve", "write the p") == 0
     assert repo.as_session(ONE, "reserve", "feature/x_1.2") == 0
     assert repo.as_session(ONE, "reserve", "write") == 2
     assert "may mean" in repo.complained
     places = {row.item: (row.place, row.title) for row in repo.holds()}
     assert places.pop(f"w{number}") == (project, "of the ledger")
+    assert places.pop("gh-7") == (project, "of a tracker")
     assert places.pop("feature/x_1.2") == (project, "")
     ((place, title),) = places.values()
     assert (place, title) == (f"{project} TODO.md", "write the parser")

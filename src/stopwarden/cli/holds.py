@@ -1,7 +1,7 @@
 """What the commands on reservations share: which item is meant, who asks, and what is heard first.
 
-An item is one of a list (by its id, its line, or how its text begins), one of the ledger (`w12`), or
-a free name such as `issue-42` that sessions agree on. Who asks is the session whose shell this is,
+An item is one of a list (by its id, its line, or how its text begins), one of the ledger (`w12`) or of
+another tracker, or a free name such as `issue-42` that sessions agree on. Who asks is the session whose shell this is,
 or the person. Before anything is judged, what hooks left in the spool is taken over in the same
 transaction: another session's tools may have renewed its holds there.
 
@@ -127,6 +127,11 @@ def target(context: Context, store: Store, by: Asker, said: str, named: str | No
         if row is not None and row.project == by.project:
             over = row.state if row.state in ("done", "dropped") else ""
             return Target(item=row.id, place=by.project, project=by.project, title=row.title, over=over)
+    if "-" in said and " " not in said and not named:
+        tracked = next((one for one in store.tracked_items(by.project) if one.id.lower() == said.lower()), None)
+        if tracked is not None:
+            over = tracked.state if tracked.state in ("done", "dropped") else ""
+            return Target(item=tracked.id, place=by.project, project=by.project, title=tracked.title, over=over)
     try:
         found = lists.item_meant(lists.lists_meant(context, named), said)
     except UsageError as error:
