@@ -134,6 +134,7 @@ def test_block_once_yields_to_a_reply_that_only_waits() -> None:
     night.prompt("wake").stop()
     told = night.again("block-once")
     assert answers(told) == ["block", "idle", "block"]
+    assert [one.same for one in told.stops] == [True, False, True], "only the answer counts: its rules have other names"
     assert answers(night.again()) == ["block", "block", "block"]
 
 
@@ -321,7 +322,7 @@ def test_a_file_stands_for_the_record_on_any_machine(tmp_path: pathlib.Path) -> 
     assert (code, err) == (0, "")
     assert "2 stops of 1 session" in out
     told = there.json("replay", file, "--policy", "none")
-    assert (told["judged"], told["same"], len(told["changed"])) == (2, 0, 2)
+    assert (told["judged"], told["same"], len(told["changed"])) == (2, 1, 1)
     assert told["changed"][0]["now"]["rule"] == "none.allowed"
 
 
@@ -417,7 +418,7 @@ ODD = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_hostile_body_is_an_error_of_its_line_and_nothing_else(data: st.DataObject) -> None:
     """Any value at any place of a record: it is judged or named; nothing else is raised, and the next line is judged."""

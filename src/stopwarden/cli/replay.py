@@ -224,15 +224,15 @@ def _as_it_was(told: Replayed, judged: Sequence[Again]) -> Iterator[str]:
 
 
 def _otherwise(told: Replayed, judged: Sequence[Again]) -> Iterator[str]:
-    yield f"{len(judged) - len(told.changed)} verdicts stay, {len(told.changed)} change."
+    stay = len(judged) - len(told.changed)
+    yield f"{count(stay, 'verdict stays', 'verdicts stay')}, {count(len(told.changed), 'changes', 'change')}."
     kinds = Counter((_answer(one.was), _answer(one.now)) for one in told.changed)
     for (was, now), number in kinds.most_common():
         yield f"{number:>5}  {was} -> {now}" if was != now else f"{number:>5}  {was}, by another rule"
 
 
 def _change(one: Again) -> str:
-    parts = {part.what for part in one.differences}
-    if parts & {"kind", "rule"}:
+    if any(part.what in ("block", "kind", "rule") for part in one.differences):
         was, now = f"{_answer(one.was)} ({plain(one.was.rule, 60)})", f"{_answer(one.now)} ({one.now.rule})"
         return f"{was} -> {now}"
     return "; ".join(
@@ -241,6 +241,8 @@ def _change(one: Again) -> str:
 
 
 def _answer(verdict: Any) -> str:
+    if verdict.kind == "idle" and not str(verdict.rule).startswith("away."):
+        return "allowed"
     return plain(str(verdict.kind).replace("_", " "), 40)
 
 

@@ -42,7 +42,7 @@ class Again(Record):
     session: str
     was: Verdict
     now: Verdict
-    differences: tuple[Difference, ...] = ()  # as it was: every part; under another policy: the answer and its rule
+    differences: tuple[Difference, ...] = ()  # as it was: every part; else the answer, and its rule if that is ours
     judged: bool = True  # False: a fault of ours gave the answer, no judge did
 
     @property
@@ -123,7 +123,7 @@ def _judged(
     now = using.judge(stop, state, world, terms)
     as_stored = judge(stop, recorded, world, policy)
     sessions[stop.session] = _Carried(state=commit(state, now), stored=commit(recorded, as_stored), prompt=stop.prompt)
-    answer = ("block", "kind", "rule")
+    answer = ("block",) if using.by_turn else ("block", "kind", "rule")  # another rule has other names for it all
     return _again(one, verdict, now, tuple(part for part in differences(verdict, now) if part.what in answer))
 
 
