@@ -528,7 +528,19 @@ def test_the_limits_are_kept_to_when_the_person_is_back(person: Person) -> None:
     person.types("back")
     assert left() == set()
     assert person.types("forget", "--set-age", "none", "--set-size", "none") == 0
-    assert "No limits" in person.said
+    assert "nothing is forgotten by itself" in person.said
+
+
+def test_doctor_says_how_much_is_kept_and_what_was_set_aside(person: Person) -> None:
+    two_nights(person)
+    assert person.types("forget", "--set-age", "90d", "--set-size", "500MB") == 0
+    assert "older than 90 days or beyond 500 MB" in person.said
+    pathlib.Path(person.state_dir, "stopwarden.db.damaged-20260801T010203Z").write_text(WORD)
+    person.types("doctor", "--quick", "--json")
+    told = [one for one in json.loads(person.said)["findings"] if one["subject"] == "record"]
+    assert [one["level"] for one in told] == ["ok", "WARN"]
+    assert "older than 90 days or beyond 500 MB are forgotten" in told[0]["text"]
+    assert "forget --damaged" in told[1]["do"]
 
 
 def test_a_clock_that_jumps_ahead_does_not_cost_the_record(person: Person) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from stopwarden import __version__
 from stopwarden.cli.doctor_host import check_host, claude_program, host_environment, version_of
+from stopwarden.cli.doctor_record import check_record
 from stopwarden.cli.finding import INSTALL, Finding, asked, fail, ok, warn
 from stopwarden.cli.install import settings_path, short
 from stopwarden.core.errors import HostError, StopwardenError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from stopwarden.cli.context import Context
     from stopwarden.hosts.claude_settings import Installed
     from stopwarden.sim.rehearsal import Ran, Rehearsal
+    from stopwarden.store.port import Store
 
 SECONDS = 60  # for everything together
 HOST_PROOF = "real host"
@@ -230,11 +232,34 @@ def _state(context: Context) -> Iterator[Finding]:
             yield warn("state", f"{short(path, context)} is not there yet.", f"Run: {INSTALL}")
             return
         place.check(path)
+        watch, recorded = None, list[Finding]()
         if os.path.lexists(os.path.join(path, place.DATABASE)):
-            context.open_store().close()
+            store = context.open_store()
+            watch = _watch(store, context)
+            recorded = check_record(store, path)
+            store.close()
         yield ok("state", f"{short(path, context)} is private and can be written")
+        yield from recorded
+        if watch is not None:
+            yield watch
     except StopwardenError as wrong:
         yield fail("state", str(wrong), "")
+
+
+def _watch(store: Store, context: Context) -> Finding | None:
+    """A `stopwarden watch` that runs, and whether the looks that sessions declare themselves count by it."""
+    from stopwarden.hook import declared
+    from stopwarden.hosts import claude_code
+
+    watch = declared.running_watch(store, context.now())
+    if watch is None:
+        return None
+    text = f"runs (process {watch.pid}), looks every {watch.every} s"
+    if not watch.resume:
+        return ok("watch", f"{text}; without --resume no declared look counts by it")
+    if declared.is_proven(store, claude_code.NAME, watch.resume):
+        return ok("watch", f"{text}; its resume command is proven, so looks that scripts' sessions declare count")
+    return warn("watch", f"{text}; its resume command is not proven.", "Try it: stopwarden watch --prove SESSION")
 
 
 # --- proofs ------------------------------------------------------------------------------------------------

@@ -99,10 +99,7 @@ def _said_limits(args: argparse.Namespace, context: Context, store: SqliteStore)
     if args.json:
         context.say(json.dumps({"v": 1, "age": held.age, "size": held.size}))
         return 0
-    age = f"older than {held.age // 86400} days" if held.age is not None else ""
-    size = f"beyond {in_words(held.size)}" if held.size is not None else ""
-    what = " or ".join(part for part in (age, size) if part)
-    context.say(f"From now on nights {what} are forgotten when you leave or are back." if what else "No limits.")
+    context.say(f"From now on {retention.limits_in_words(held)}.")
     return 0
 
 

@@ -91,6 +91,14 @@ def in_words(size: int) -> str:
     return f"{size} bytes"
 
 
+def limits_in_words(held: Limits) -> str:
+    """What holds from now on, in one clause."""
+    age = f"older than {held.age // DAY} days" if held.age is not None else ""
+    size = f"beyond {in_words(held.size)}" if held.size is not None else ""
+    what = " or ".join(part for part in (age, size) if part)
+    return f"nights {what} are forgotten when you leave or are back" if what else "nothing is forgotten by itself"
+
+
 def marked(state_dir: str) -> list[str]:
     """The ids of the periods that the marker names. Raises RefusedError where it cannot be read."""
     told = marker.read(state_dir)
