@@ -188,4 +188,35 @@ def test_a_wake_of_the_host_is_still_the_better_one(night: HookNight) -> None:
     night.send("stop", session_crons=[cron("21:30")])
     assert "decision" not in night.send("stop", session_crons=[cron("21:30")])
     assert night.store().state(SESSION).next_look == at("2026-11-30 21:30")
-    assert HOUR > LOOK - night.now
+    assert LOOK - night.now < HOUR
+
+
+def test_status_and_doctor_say_whether_it_counts_and_why_not(tmp_path: pathlib.Path) -> None:
+    """With nobody to keep it: the reason. With a proven watch: that it counts, and that the watch runs."""
+    person = Person(tmp_path)
+    person.installs()
+    path = person.list("- [ ] A\n")
+    person.away_since(id="n1", lists=(path,), also_scripts=True)
+    person.save(person.session(SESSION, entrypoint="sdk-cli", last_verdict=1))
+    with person.store() as store:
+        store.save_fact("no_wakes_said", SESSION, "1")
+        store.save_fact(declared.LOOK, SESSION, str(person.now + HOUR))
+    person.types("status")
+    assert (
+        "the look it declared for Tue 00:05 does not count: no keeper lives and no `stopwarden watch` runs"
+        in person.said
+    )
+    watch = declared.Watch(pid=os.getpid(), started=str(machine.started_ticks()), at=person.now, resume="d1")
+    with person.store() as store:
+        store.save_fact(*declared.WATCH, wire.dumps(watch.as_dict()))
+    person.types("status")
+    assert "its resume command is not proven for this host" in person.said
+    person.types("doctor", "--quick")
+    assert "its resume command is not proven" in person.said
+    with person.store() as store:
+        store.save_fact(declared.PROVEN, HOST, f"d1 {person.now}")
+    person.types("status")
+    assert "the look it declared for Tue 00:05 counts as its wake" in person.said
+    assert f"stopwarden watch runs (process {os.getpid()})" in person.said
+    person.types("doctor", "--quick")
+    assert "its resume command is proven" in person.said

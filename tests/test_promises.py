@@ -298,8 +298,7 @@ def test_an_overdue_promise_is_one_line_in_the_record_and_touches_no_file(tmp_pa
         ("23:41", ["empty_promise", "missed_timed_look"]),
         ("23:50", ["empty_promise", "missed_timed_look"]),
     ):
-        told = promised.in_lists([(str(night.list), "TODO.md", "")], period.since, LONDON)
-        promised.record_overdue(store, told, period, at(f"2026-11-30 {clock}"))
+        promised.noticed(store, [(str(night.list), "TODO.md", "")], period, LONDON, at(f"2026-11-30 {clock}"))
         assert [line.text.split(";")[0] for line in store.lines() if line.kind == "stall"] == kinds
     store.close()
     assert {path: path.read_bytes() for path in night.project.rglob("*") if path.is_file()} == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -25,6 +26,7 @@ from stopwarden.hook import declared, machine
 from stopwarden.hook.declared import WATCH
 from stopwarden.store.port import KeeperRow, RecordLine, VerdictRow
 from tests.conftest import at
+from tests.support.night import HookNight
 from tests.support.person import Person
 
 NINE = at("2026-11-30 21:00")
@@ -501,6 +503,27 @@ def test_an_idle_session_is_resumed_only_where_no_program_can_be_open(person: Wa
     (process / "cmdline").write_bytes(b"bash\0")
     starts.watch("--once")
     assert len(starts.argvs) == 1
+
+
+def test_a_session_whose_program_died_in_its_turn_is_resumed_too(person: Watched) -> None:
+    """No end was heard, nothing else for half an hour, and no agent program is there: it is gone, not at a long tool."""
+    person.save(person.session(ONE, last_event_at=LATE - 31 * MINUTE), period="n1")
+    proves(person)
+    (person.system / "proc").mkdir(parents=True)
+    starts = Starts(person)
+    starts.watch("--once")
+    assert starts.argvs[0][4].startswith("Stopwarden: your session was idle with work owed")
+
+
+def test_what_a_resumed_session_is_told_is_known_as_a_wake_and_no_persons_prompt(tmp_path: pathlib.Path) -> None:
+    """Each of the watch's prompts: it ends no cancel, and the record says that the session was woken."""
+    night = HookNight(tmp_path)
+    night.away()
+    for kind in (*resuming.PROMPTS, "idle"):
+        night.send("prompt", prompt=resuming.prompt_of(kind))
+    assert night.lines() == ["look", "prompt"] * (len(resuming.PROMPTS) + 1)
+    with contextlib.closing(night.store()) as store:
+        assert {line.text for line in store.lines()} == {"kept", "wake"}
 
 
 @pytest.mark.case("BR-166")

@@ -20,7 +20,7 @@ from stopwarden.core.bounds import DAY
 from stopwarden.core.errors import StopwardenError, StoreBusyError, StoreCorruptError, StoreUnwritableError
 from stopwarden.core.periods import holds
 from stopwarden.core.record import Record
-from stopwarden.hook import fault
+from stopwarden.hook import declared, fault
 from stopwarden.hook.terms import mode_of
 from stopwarden.hosts import installation
 from stopwarden.report.moments import length, moment
@@ -227,10 +227,27 @@ def _notes(
         if failed:
             times = count(failed, "stop")
             notes.append(f"{line.told.name}: {times} in a row could not be judged. Run: stopwarden doctor")
+    notes += _of_watch(context, store, held, now)
     marked = marker.read(context.state_dir)
     still = {one.id for one in store.open_periods()}
     if not periods and marked is not None and not {one.id for one in marked} <= still:
         notes.append("A mark of an away period is left over. Take it away: stopwarden back")
+    return notes
+
+
+def _of_watch(context: Context, store: Store, held: Sequence[Line], now: Instant) -> list[str]:
+    """Whether a watch runs, and what a look that a session declared is worth where its host reports no wakes."""
+    notes = []
+    watch = declared.running_watch(store, now)
+    if watch is not None:
+        notes.append(f"stopwarden watch runs (process {watch.pid}).")
+    for line in held:
+        row = line.known.row
+        said = declared.declared(store, row.id, row.host, now) if store.fact("no_wakes_said", row.id) else None
+        if said is not None and said.at > now:
+            at = moment(said.at, context.zone, now)
+            worth = "counts as its wake" if said.counts else f"does not count: {said.why}"
+            notes.append(f"{line.told.name}: the look it declared for {at} {worth}.")
     return notes
 
 

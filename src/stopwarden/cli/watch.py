@@ -82,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "examples:\n  stopwarden watch\n  stopwarden watch --once || echo something has stalled\n"
-        '  stopwarden watch --desktop --run \'sh -c "mail -s stalled me@example.org <<< \\"$STOPWARDEN_TEXT\\""\'\n'
+        '  stopwarden watch --run \'sh -c "echo \\"$STOPWARDEN_TEXT\\" | mail -s stalled me@example.org"\'\n'
         "  stopwarden watch --resume 'claude -p --resume {session} {prompt}'\n\n"
         "--resume: {session} and {prompt} are filled in; no shell reads them. It runs once a stall, only for a\n"
         "session whose program is gone. An event of that session proves that it works: --prove SESSION tries it.\n"

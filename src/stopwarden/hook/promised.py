@@ -40,6 +40,13 @@ def in_lists(lists: Iterable[tuple[str, str, str]], since: Instant | None, zone:
     return tuple(found)
 
 
+def noticed(
+    store: Store, lists: Iterable[tuple[str, str, str]], period: AwayPeriod, zone: Zone, now: Instant
+) -> list[Timed]:
+    """Reads these lists and records what is overdue in them: for a stop, whose transaction this is part of."""
+    return record_overdue(store, in_lists(lists, period.since, zone), period, now)
+
+
 def record_overdue(store: Store, told: Iterable[Timed], period: AwayPeriod, now: Instant) -> list[Timed]:
     """Writes one line for each that is overdue and was not told of in this period; those."""
     fresh = []

@@ -14,6 +14,7 @@ from __future__ import annotations
 from stopwarden.core import leases
 from stopwarden.core.bounds import KEEPER_BACKOFF, MISSED_LOOK_AFTER
 from stopwarden.core.record import Record
+from stopwarden.hosts import claude_code
 from stopwarden.report.moments import moment
 from stopwarden.report.reading import plain
 from stopwarden.report.state import ERRORS, TYPE_CONTINUE, standing
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from stopwarden.report.state import Known, Standing
     from stopwarden.work.promises import Timed
 
-RESUMABLE = ("missed_look", "error", "idle", "bound", "closed", "not_woken", "keeper_gone")
+RESUMABLE = ("missed_look", "silent", "error", "idle", "bound", "closed", "not_woken", "keeper_gone")
 NOT_A_STALL = ("", "cancelled")
 
 
@@ -105,9 +106,14 @@ def overdue(told: Iterable[tuple[str, Timed]], now: Instant, zone: Zone) -> list
 
 
 def look_is_due(known: Known, now: Instant) -> bool:
-    """Whether the look that a closed session declared itself is due now: the time in which it is kept, not missed."""
-    look = known.declared
-    if look is None or known.period is None or known.row.last_event_at >= look:
+    """Whether the look that a session declared itself is due now: the time in which it is kept, not missed.
+
+    Only of a session that is closed, or of a script that has stopped: an open program looks by itself.
+    """
+    look, row = known.declared, known.row
+    if look is None or known.period is None or row.last_event_at >= look:
+        return False
+    if row.ended_at is None and not (claude_code.is_script(row.entrypoint) and row.last_event == "stop"):
         return False
     return look <= now <= look + MISSED_LOOK_AFTER
 
