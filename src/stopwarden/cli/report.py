@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from typing import TYPE_CHECKING
@@ -102,6 +103,23 @@ def tell(
 
     With `zone` the looks and promises of the lists are read, too, if the last period is the newest of all.
     """
+    collecting = gc.isenabled()
+    gc.disable()  # hundreds of thousands of values without a cycle among them: to look for one costs as much again
+    try:
+        return _told(store, periods, now, state_dir, since, zone)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _told(
+    store: Store,
+    periods: Sequence[AwayPeriod],
+    now: Instant,
+    state_dir: str,
+    since: Instant | None,
+    zone: Zone | None,
+) -> Account:
     begin = min(period.since for period in periods)
     end = max(period.ended_at or period.until or now for period in periods)
     faults, aside = record.faults(state_dir, begin, end), record.databases_set_aside(state_dir, begin, end)

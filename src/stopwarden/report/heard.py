@@ -45,8 +45,7 @@ class Heard:
         self._newest: defaultdict[tuple[str, str], deque[VerdictRow]] = defaultdict(lambda: deque(maxlen=TRIED))
         self.lines_of: defaultdict[str, list[RecordLine]] = defaultdict(list)  # by session
         self.judged_of: defaultdict[str, list[Judged]] = defaultdict(list)
-        for line in lines:
-            self._take(line)
+        self._take(lines)
         for some in _some(row for row in verdicts if row.period in self.ids):
             self._judge(some)
 
@@ -69,25 +68,37 @@ class Heard:
                 found.append((since, until))
         return found
 
-    def _take(self, line: RecordLine) -> None:
-        """A line that names no period belongs to each that it falls into."""
-        within = [line.period] if line.period in self.ids else []
-        if not line.period:
-            within = [one.id for one in self.periods if one.since <= line.at <= end_of(one, self.now)]
-        for period in within:
-            self._lines[period].append(line)
-        if within:
-            self.lines.append(line)
-            self.lines_of[line.session].append(line)
+    def _take(self, lines: Iterable[RecordLine]) -> None:
+        """Sorts lines in. One that names no period belongs to each that it falls into."""
+        ids, by_period, by_session, whole = self.ids, self._lines, self.lines_of, self.lines
+        for line in lines:
+            if line.period in ids:
+                by_period[line.period].append(line)
+            elif line.period or not (within := [one.id for one in self.periods if self._holds(one, line.at)]):
+                continue
+            else:
+                for period in within:
+                    by_period[period].append(line)
+            whole.append(line)
+            by_session[line.session].append(line)
+
+    def _holds(self, period: AwayPeriod, at: Instant) -> bool:
+        return period.since <= at <= end_of(period, self.now)
 
     def _judge(self, rows: Sequence[VerdictRow]) -> None:
-        for one in judged(rows):
-            self.judged.append(one)
-            self._judged[one.period].append(one)
-            self.judged_of[one.session].append(one)
-        for row in rows:
-            if row.kind not in _SAW_NO_LIST:
-                self._newest[row.period, row.session].append(row)
+        """Sorts verdicts in, those of one session in one period at a time."""
+        together: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        for place, row in enumerate(rows):
+            together[row.period, row.session].append(place)
+        all_facts = judged(rows)
+        self.judged += all_facts
+        for (period, session), places in together.items():
+            facts = [all_facts[place] for place in places]
+            self._judged[period] += facts
+            self.judged_of[session] += facts
+            self._newest[period, session].extend(
+                row for row in (rows[place] for place in places) if row.kind not in _SAW_NO_LIST
+            )
 
 
 def _some(rows: Iterable[VerdictRow]) -> Iterable[list[VerdictRow]]:

@@ -10,6 +10,7 @@ May not live here: what any of it means (see `timeline`).
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from stopwarden.core.record import Record
@@ -41,13 +42,14 @@ class Judged(Record):
     readable: bool = True
 
 
+LONGEST = 24  # characters of a number and what follows it
 _ROW = ("id", "at", "session", "period", "kind", "rule")
 _BODY = ("block", "look", "look_latest", "kept", "tokens", "unchanged_looks", "readable")
 
 
 def judged(rows: Sequence[VerdictRow]) -> list[Judged]:
     """The few facts of each row, in the order given."""
-    columns: dict[str, Sequence[Any]] = {name: [getattr(row, name) for row in rows] for name in _ROW}
+    columns: dict[str, Sequence[Any]] = {name: list(map(attrgetter(name), rows)) for name in _ROW}
     facts = [_facts(row.kind == "block", row.body) for row in rows]
     columns.update(zip(_BODY, zip(*facts, strict=True), strict=False))
     return Judged.many(len(rows), columns)
@@ -84,7 +86,7 @@ def _instant(value: object) -> Instant | None:
 def _number(body: str, key: str, before: int) -> int:
     """The whole number that stands at the last such key before a place. Raises ValueError where there is none."""
     begin = body.rindex(key, 0, before) + len(key)
-    end = begin
-    while body[end].isdecimal():
-        end += 1
-    return int(body[begin:end])
+    digits = body[begin : begin + LONGEST].partition(",")[0].partition("}")[0]
+    if not digits.isdecimal():
+        raise ValueError("no whole number where one belongs")
+    return int(digits)

@@ -9,6 +9,8 @@ May not live here: any sentence, and what happened within a night (see `account`
 from __future__ import annotations
 
 import time
+from bisect import bisect_left, bisect_right
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from stopwarden.core.bounds import DAY, HOUR
@@ -52,13 +54,13 @@ def nights(account: Account, zone: Zone) -> tuple[Night, ...]:
     return tuple(_told(account, since, until) for since, until in _times(account, zone))
 
 
-def within(spans: Iterable[Span], since: Instant, until: Instant) -> list[Span]:
-    """The stretches of time between two instants, cut to them."""
+def within(spans: Sequence[Span], since: Instant, until: Instant) -> list[Span]:
+    """The stretches of time between two instants, cut to them. They follow each other, as a session's do."""
     found = []
-    for span in spans:
-        if span.since < until and since < span.until:
-            whole = since <= span.since and span.until <= until
-            found.append(span if whole else span.replace(since=max(since, span.since), until=min(until, span.until)))
+    first = bisect_right(spans, since, key=attrgetter("until"))
+    for span in spans[first : bisect_left(spans, until, key=attrgetter("since"))]:
+        whole = since <= span.since and span.until <= until
+        found.append(span if whole else span.replace(since=max(since, span.since), until=min(until, span.until)))
     return found
 
 
@@ -96,7 +98,8 @@ def _told(account: Account, since: Instant, until: Instant) -> Night:
 
     def then(times: Sequence[Instant]) -> int:
         last = until == account.until  # the account's own end belongs to its last night
-        return sum(since <= at < until or (last and at == until) for at in times)
+        times = sorted(times)
+        return (bisect_right if last else bisect_left)(times, until) - bisect_left(times, since)
 
     for one in account.sessions:
         spans = within(one.spans, since, until) if one.covered else []

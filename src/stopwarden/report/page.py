@@ -119,6 +119,7 @@ class Page(Record):
     kinds: tuple[tuple[str, str], ...]  # the legend of what is drawn: bars, then marks
     shapes: tuple[tuple[str, str], ...]
     lists: tuple[WorkList, ...]
+    promised: tuple[str, ...]
     refused: tuple[str, ...]
     answered: tuple[str, ...]
     cost: tuple[str, ...]
@@ -171,6 +172,7 @@ class _Writer:
             kinds=tuple((kind, said) for kind, said in KINDS.items() if kind in drawn_kinds),
             shapes=tuple((shape, said) for shape, said in SHAPES.items() if shape in used),
             lists=tuple(self._lists()),
+            promised=tuple(self.say.timed(one) for one in account.timed),
             refused=tuple(self._refused()),
             answered=tuple(self._answered()),
             cost=tuple(self._cost()),
@@ -251,6 +253,8 @@ class _Writer:
                 yield self.say.let_stop(bound)
         for trouble in account.troubles:
             yield self.say.trouble(trouble)
+        for stall in account.stalls:
+            yield self.say.stalled(stall)
         for source in account.unread:
             yield f"{plain(source, 120)} could not be read at the end: what it holds is not known."
 

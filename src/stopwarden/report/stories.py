@@ -152,7 +152,6 @@ def _of_one_night(night: Told, seen: Sequence[_Seen], roots: Mapping[str, str]) 
             found[key], known[key] = _as_last_seen(item, view.session, root), view.at
             by_id[place, item.id] = key
     bulk = _ticked_at_once(night.lines, night.judged)
-    allowed = {(one.session, one.at): one.unchanged_looks for one in night.judged}
     for line in night.lines:
         if line.kind not in _MOVES or not line.item:
             continue
@@ -163,7 +162,8 @@ def _of_one_night(night: Told, seen: Sequence[_Seen], roots: Mapping[str, str]) 
         )
         story = _moved(story, line, bulk, known.get(key))
         if line.kind == "item_handed_back" and story.outcome == "handed_back":
-            story = story.replace(looks=allowed.get((line.session, line.at), 0))
+            allowed = [one.unchanged_looks for one in night.judged if (one.session, one.at) == (line.session, line.at)]
+            story = story.replace(looks=max(allowed, default=0))
         found[key] = story
     return found
 

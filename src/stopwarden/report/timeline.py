@@ -205,7 +205,7 @@ class _Walk:
 
     def take(self, event: RecordLine | Judged) -> None:
         """One event; what it does not touch stays as it is."""
-        at = max(event.at, self.state.since)
+        at = event.at if event.at > self.state.since else self.state.since
         if isinstance(event, Judged):
             self._verdict(at, event)
         elif event.kind in _AT_WORK or (self.state.cause in ("permission", "question") and event.kind in _ENDS_DIALOG):
@@ -308,12 +308,14 @@ class _Walk:
     def _close(self, at: Instant) -> None:
         """Writes the spans of the state that ends at `at`."""
         state = self.state
-        begin, end = max(state.since, self.since), max(at, self.since)
+        begin = state.since if state.since > self.since else self.since
+        end = at if at > self.since else self.since
         late = end
         if state.kind == "waiting" and state.latest is not None and end > state.latest + MISSED_LOOK_AFTER:
             late = max(begin, state.latest)
         self._add(begin, late, (state.kind, state.cause, state.detail, state.look, state.resets_at))
-        self._add(late, end, ("lost", "missed_look", "", state.look, None))
+        if late < end:
+            self._add(late, end, ("lost", "missed_look", "", state.look, None))
 
     def _add(self, since: Instant, until: Instant, what: _What) -> None:
         """Appends a stretch; the same state going on is one stretch."""
