@@ -244,6 +244,53 @@ def test_a_hold_that_ran_out_finishes_nothing(person: Person) -> None:
     assert person.said.startswith("Was done already")
 
 
+@pytest.mark.case("BR-163")
+def test_what_a_dead_session_has_begun_is_said_and_may_be_taken_up(person: Person) -> None:
+    """Its hold ran out: who began it is named, it is first in the queue, and another session starts it."""
+    person.types("add", "a", "--ledger")
+    person.types("add", "urgent", "--priority", "0")
+    acts_as(person, "7e15aaaa")
+    person.types("start", "w1")
+    person.now += LEASE_DEFAULT + TAKE_OVER_MARGIN
+    acts_as(person, "9b22bbbb")
+    person.types("list")
+    assert "[/] w1  a   (begun by session 7e15aaaa, held by nobody now: start takes it up)" in person.said
+    person.types("list", "--ready")
+    assert person.said.splitlines() == ["  w1  a", "  w2  urgent"]
+    assert person.types("start", "w1") == 0
+    assert held(person) == ("9b22bbbb", 2, False)
+    assert item(person).assigned == "9b22bbbb"
+
+
+def test_a_refusal_is_json_too(person: Person) -> None:
+    """Whoever asked for JSON gets who has it and until when, with the same exit code."""
+    person.types("add", "a", "--ledger")
+    person.list("- [ ] write tests\n")
+    acts_as(person, "7e15aaaa")
+    person.types("start", "w1")
+    person.types("start", "write")
+    acts_as(person, "9b22bbbb")
+    for words in (("start", "w1"), ("done", "w1"), ("start", "write"), ("done", "write")):
+        assert person.types(*words, "--json") == 3
+        told = json.loads(person.said)
+        assert (told["done"], told["why"], told["by"][0]["session"], told["until"]) == (
+            False, "held", "7e15aaaa", "2026-12-01T01:05:00Z",
+        )  # fmt: skip
+
+
+def test_a_large_ledger_is_shown_by_its_head(person: Person) -> None:
+    """What is next and a hundred lines; `--all` has everything."""
+    with person.store() as store, store.transaction():
+        project = checkout.project_key(person.root)
+        for number in range(150):
+            store.add_ledger_item(LedgerItem(project=project, title=f"item {number}", created_at=person.now))
+    person.types("list")
+    assert len(person.said.splitlines()) == 102
+    assert person.said.splitlines()[-1] == "  50 more are not over: --all shows them."
+    person.types("list", "--all")
+    assert len(person.said.splitlines()) == 151
+
+
 def test_only_the_person_drops(person: Person) -> None:
     """An agent that could drop work would be done at once; allowed by the person, it may."""
     person.types("add", "a", "--ledger")

@@ -98,6 +98,7 @@ def test_where_there_is_no_list_it_is_said_how_to_begin_one(person: Person) -> N
     for words in (("list",), ("add", "a"), ("done", "a"), ("wait", "a", "--for", "person")):
         assert person.types(*words) == 2
         assert 'stopwarden add "what to do" --list TODO.md' in person.complained
+        assert 'stopwarden add "what to do" --ledger' in person.complained
     assert person.types("add", "what to do", "--list", "TODO.md") == 0
     assert (person.repo / "TODO.md").read_text(encoding="utf-8") == "# To do\n\n- [ ] what to do\n"
 

@@ -341,6 +341,17 @@ def test_a_tracker_is_added_read_shown_and_taken_away(person: Person, programs: 
     assert person.types("show", "gh-42") == 2
 
 
+def test_added_again_with_other_labels_it_forgets_what_the_first_said(person: Person, programs: Programs) -> None:
+    """Items that the new question would not have brought are not offered meanwhile."""
+    programs.prints("gh", json.dumps(ISSUES))
+    person.types("tracker", "add", "gh")
+    programs.write("gh", "exit 1")
+    assert person.types("tracker", "add", "gh", "--label", "night") == 1
+    with person.store() as store:
+        (one,) = store.trackers()
+        assert (one.read_at, store.tracked_items(one.project)) == (None, [])
+
+
 def test_a_tracker_that_cannot_be_read_is_exit_code_one_and_said_everywhere(person: Person, programs: Programs) -> None:
     """Why, what that means, and what is known from before."""
     programs.prints("gh", json.dumps(ISSUES))

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             first=lambda: holds.hear(store, context),
         )
         if isinstance(told, Denied):
-            raise ledger.refusal(told, acts.item_of(store, by.project, number), context, store)
+            raise ledger.refusal(told, acts.item_of(store, by.project, number), args, context, store)
     if args.json:
         context.say(json.dumps(item_json(told)))
         return 0

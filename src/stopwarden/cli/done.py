@@ -75,7 +75,7 @@ def _on_list(args: argparse.Namespace, context: Context) -> int:
     found = lists.item_meant(meant, " ".join(args.item))
     already = found.item.state == "done"
     if not already:
-        with fenced.writing(context, found, token=args.token, ends=True):
+        with fenced.writing(args, context, found, token=args.token, ends=True):
             lists.mark_item(found, "done")
     one = lists.read_again(found.one)
     if args.json:
@@ -113,7 +113,7 @@ def _in_ledger(args: argparse.Namespace, context: Context, number: int, limit: i
             store, by, number, context.now, token=args.token, first=lambda: holds.hear(store, context)
         )
         if isinstance(told, Denied):
-            raise ledger.refusal(told, acts.item_of(store, by.project, number), context, store)
+            raise ledger.refusal(told, acts.item_of(store, by.project, number), args, context, store)
         item = told
         if item.state == "done":
             return _say_done(args, context, item, None, already=True)
@@ -138,7 +138,7 @@ def _in_ledger(args: argparse.Namespace, context: Context, number: int, limit: i
         if isinstance(ended, Denied):
             if outcome is not None and not args.json:
                 context.say(f"The command {'passed' if outcome.passed else f'failed ({outcome.how})'}.")
-            raise ledger.refusal(ended, item, context, store)
+            raise ledger.refusal(ended, item, args, context, store)
         ledger.settle(store, context, [ended.released])
     if outcome is not None and not outcome.passed:
         return _say_failed(args, context, item, outcome)
@@ -213,7 +213,7 @@ def _tracked(args: argparse.Namespace, context: Context, item: TrackedItem) -> i
             first=lambda: holds.hear(store, context),
         )
         if isinstance(told, Denied):
-            raise ledger.refusal(told, item, context, store)
+            raise ledger.refusal(told, item, args, context, store)
     if args.json:
         context.say(json.dumps({"id": item.id, "title": item.title, "tracker": item.tracker, "done": True}))
         return 0

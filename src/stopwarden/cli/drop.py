@@ -55,7 +55,7 @@ def _on_list(args: argparse.Namespace, context: Context) -> int:
     found = lists.item_meant(meant, " ".join(args.item))
     already = found.item.state == "dropped"
     if not already:
-        with fenced.writing(context, found, ends=True):
+        with fenced.writing(args, context, found, ends=True):
             lists.mark_item(found, "dropped")
     one = lists.read_again(found.one)
     if args.json:
@@ -71,7 +71,7 @@ def _in_ledger(args: argparse.Namespace, context: Context, number: int, why: str
         before = acts.item_of(store, by.project, number)
         ended = acts.drop(store, by, number, context.now, why, first=lambda: holds.hear(store, context))
         if isinstance(ended, Denied):
-            raise ledger.refusal(ended, before, context, store)
+            raise ledger.refusal(ended, before, args, context, store)
         ledger.settle(store, context, [ended.released])
     if args.json:
         context.say(json.dumps({**item_json(ended.item), "already": before.state == "dropped"}))

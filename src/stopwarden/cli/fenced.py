@@ -11,13 +11,14 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from stopwarden.cli import hold_words, holds, ledger, lists
+from stopwarden.cli import holds, ledger, lists
 from stopwarden.core import leases
 from stopwarden.core.errors import RefusedError, StopwardenError
 from stopwarden.core.reservations import Claim, Denied
 from stopwarden.work import checkout, reservations
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
     from stopwarden.cli.context import Context
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def writing(context: Context, found: Found, *, token: int | None = None, ends: bool = False) -> Iterator[None]:
+def writing(
+    args: argparse.Namespace, context: Context, found: Found, *, token: int | None = None, ends: bool = False
+) -> Iterator[None]:
     """Holds the fence while the item is edited; with `ends` whatever hold is on it ends by that.
 
     Raises HeldError or RefusedError before anything is written, and the Store…Error classes.
@@ -47,7 +50,7 @@ def writing(context: Context, found: Found, *, token: int | None = None, ends: b
             holds.hear(store, context)
             denied = reservations.check_fence(store, place, bare, by.session, context.now(), token)
             if denied is not None:
-                raise hold_words.refusal(denied, _target(found, project, place), store, context)
+                raise ledger.refusal(denied, _target(found, project, place), args, context, store)
             yield
             held = store.reservation(place, bare)
             if ends and held is not None and held.released_at is None:
@@ -59,7 +62,7 @@ def writing(context: Context, found: Found, *, token: int | None = None, ends: b
 
 
 @contextlib.contextmanager
-def beginning(context: Context, found: Found, lease: int) -> Iterator[Reservation | None]:
+def beginning(args: argparse.Namespace, context: Context, found: Found, lease: int) -> Iterator[Reservation | None]:
     """Reserves the item for this session while it is edited; the person only sees that nobody else holds it.
 
     Raises HeldError or RefusedError before anything is written, and the Store…Error classes.
@@ -91,11 +94,11 @@ def beginning(context: Context, found: Found, lease: int) -> Iterator[Reservatio
                 )
                 granted = reservations.reserve(store, ask, context.now, state_dir=context.state_dir)
                 if isinstance(granted, Denied):
-                    raise hold_words.refusal(granted, target, store, context)
+                    raise ledger.refusal(granted, target, args, context, store)
                 yield granted.row
             elif held is not None and held.session and leases.is_live(held, context.now()):
                 denied = Denied(why="held", by=(held,), until=held.expires_at)
-                raise hold_words.refusal(denied, target, store, context)
+                raise ledger.refusal(denied, target, args, context, store)
             else:
                 yield None
     finally:

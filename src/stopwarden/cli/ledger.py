@@ -9,6 +9,7 @@ the person.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -108,14 +109,23 @@ def verify_root(context: Context, by: Actor) -> str:
 # --- holds ------------------------------------------------------------------------------------------
 
 
-def target(item: LedgerItem | TrackedItem) -> Target:
-    """The item as the words about holds call it."""
+def refusal(
+    denied: Denied,
+    item: LedgerItem | TrackedItem | Target,
+    args: argparse.Namespace,
+    context: Context,
+    store: Store,
+) -> StopwardenError:
+    """The error for an act that a hold refuses: who, until when, what to do. With `--json` that is printed, too."""
+    of = item if isinstance(item, Target) else _target(item)
+    if args.json:
+        by = holds.asker(context, store)
+        context.say(json.dumps(hold_words.denied_json(denied, of, by, store, context)))
+    return hold_words.refusal(denied, of, store, context)
+
+
+def _target(item: LedgerItem | TrackedItem) -> Target:
     return Target(item=item.id, place=item.project, project=item.project, title=item.title)
-
-
-def refusal(denied: Denied, item: LedgerItem | TrackedItem, context: Context, store: Store) -> StopwardenError:
-    """The error for an act that a hold refuses: who, until when, and what to do instead."""
-    return hold_words.refusal(denied, target(item), store, context)
 
 
 def held_by(held: Reservation, context: Context, store: Store, by: Actor) -> str:

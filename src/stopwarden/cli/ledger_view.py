@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from stopwarden.cli import hold_words
 from stopwarden.cli import ledger as on_ledger
+from stopwarden.cli.person import names
 from stopwarden.core import ledger as rules
 from stopwarden.core.record import Record
 from stopwarden.core.reservations import is_taken
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from stopwarden.store.port import LedgerItem, Store, TrackedItem, Tracker
     from stopwarden.work.ledger import Actor
 
+SHOWN = 100  # of the ledger, and
+SHOWN_TRACKED = 20  # of each tracker: an agent reads this
 BOXES = {"open": "[ ]", "doing": "[/]", "done": "[x]", "waiting": "[?]", "dropped": "[-]", "handed_back": "[?]"}
 WAITS = {"person": "waits for you", "external": "waits for something external", "session": "waits for another session"}
 
@@ -94,6 +97,8 @@ def say_ledger(context: Context, seen: View, store: Store, by: Actor, *, everyth
                 item.created_at,
             )
         )
+        left_out = 0 if everything else max(0, len(shown) - SHOWN)
+        shown = shown[: len(shown) - left_out]
         columns = max((len(item.id) for item in shown), default=0)
         for item in shown:
             said = _stands(context, item, states, seen, store, by)
@@ -101,11 +106,13 @@ def say_ledger(context: Context, seen: View, store: Store, by: Actor, *, everyth
                 f"    {BOXES.get(item.state, '[ ]')} {item.id:<{columns}}  {plain(item.title)}"
                 + (f"   ({said})" if said else "")
             )
-        hidden = len(seen.items) - len(shown)
+        if left_out:
+            context.say(f"  {left_out:,} more are not over: --all shows them.")
+        hidden = len(seen.items) - len(shown) - left_out
         if hidden:
             context.say(f"  {count(hidden, 'more is', 'more are')} done or dropped: --all shows them.")
     for tracker in seen.trackers:
-        _say_tracker(context, tracker, seen, store, by)
+        _say_tracker(context, tracker, seen, store, by, everything=everything)
 
 
 def how_it_stands(items: Sequence[LedgerItem]) -> str:
@@ -140,15 +147,23 @@ def _stands(context: Context, item: LedgerItem, states: Mapping[int, str], seen:
     if held is not None:
         said.append(on_ledger.held_by(held, context, store, by))
     elif item.state == "doing":
-        said.append("begun, held by nobody")
+        whom = f" by {_called(item.assigned, store)}" if item.assigned else ""
+        said.append(f"begun{whom}, held by nobody now" + (": start takes it up" if item.assigned else ""))
     if item.state == "done" and item.verify:
         said.append("verified" if item.verified_at is not None else "not verified")
     return "; ".join(said)
 
 
-def _say_tracker(context: Context, tracker: Tracker, seen: View, store: Store, by: Actor) -> None:
+def _called(session: str, store: Store) -> str:
+    row = store.session(session)
+    return f"session {names([row])[session]}" if row is not None else f"session {plain(session, 8)}"
+
+
+def _say_tracker(context: Context, tracker: Tracker, seen: View, store: Store, by: Actor, *, everything: bool) -> None:
     items = [item for item in seen.tracked if item.tracker == tracker.name]
     context.say(f"{tracker.name}: {read_words(tracker, len(items), context)}")
+    left_out = 0 if everything else max(0, len(items) - SHOWN_TRACKED)
+    items = items[: len(items) - left_out]
     columns = max((width(item.id) for item in items), default=0)
     for item in items:
         held = seen.holds.get(item.id)
@@ -160,6 +175,8 @@ def _say_tracker(context: Context, tracker: Tracker, seen: View, store: Store, b
             f"    {BOXES.get(item.state, '[ ]')} {padded(item.id, columns)}  {plain(item.title)}"
             + (f"   ({'; '.join(said)})" if said else "")
         )
+    if left_out:
+        context.say(f"  {left_out:,} more are open there: --all shows them.")
 
 
 def read_words(tracker: Tracker, items: int, context: Context) -> str:

@@ -67,7 +67,7 @@ def _in_ledger(args: argparse.Namespace, context: Context, number: int, lease: i
             first=lambda: holds.hear(store, context),
         )
         if isinstance(started, Denied):
-            raise ledger.refusal(started, acts.item_of(store, by.project, number), context, store)
+            raise ledger.refusal(started, acts.item_of(store, by.project, number), args, context, store)
     if args.json:
         held = None if started.held is None else hold_json(started.held)
         context.say(json.dumps({**item_json(started.item), "held": held}))
@@ -88,7 +88,7 @@ def _on_list(args: argparse.Namespace, context: Context, lease: int) -> int:
             kept="Nothing was changed",
             do="Open it in the file first",
         )
-    with fenced.beginning(context, found, lease) as held:
+    with fenced.beginning(args, context, found, lease) as held:
         lists.mark_item(found, "doing")
     one = lists.read_again(found.one)
     if args.json:
@@ -125,7 +125,7 @@ def _tracked(args: argparse.Namespace, context: Context, item: TrackedItem, leas
             store, ask, context.now, state_dir=context.state_dir, first=lambda: holds.hear(store, context)
         )
         if isinstance(granted, Denied):
-            raise ledger.refusal(granted, item, context, store)
+            raise ledger.refusal(granted, item, args, context, store)
     if args.json:
         told = {"id": item.id, "title": item.title, "tracker": item.tracker, "held": hold_json(granted.row)}
         context.say(json.dumps(told))

@@ -63,7 +63,7 @@ def _on_list(args: argparse.Namespace, context: Context, why: str) -> int:
         raise UsageError(
             f"{found.words} is done already ({found.where})", kept="Nothing was changed", do="Open it in the file first"
         )
-    with fenced.writing(context, found):
+    with fenced.writing(args, context, found):
         lists.mark_item(found, "waiting", args.whom, why)
     one = lists.read_again(found.one)
     if args.json:
@@ -82,7 +82,7 @@ def _in_ledger(args: argparse.Namespace, context: Context, number: int, why: str
     with ledger.opened(context) as (store, by):
         told = acts.wait(store, by, number, context.now, args.whom, why, first=lambda: holds.hear(store, context))
         if isinstance(told, Denied):
-            raise ledger.refusal(told, acts.item_of(store, by.project, number), context, store)
+            raise ledger.refusal(told, acts.item_of(store, by.project, number), args, context, store)
     if args.json:
         context.say(json.dumps(item_json(told)))
         return 0
