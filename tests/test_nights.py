@@ -113,7 +113,7 @@ def test_other_nights_tell_the_same(seed: int) -> None:
             told = played(plan, name)
             assert told.quiet == 0, (seed, number, name)
             assert told.told_share >= 0.99, (seed, number, name)
-            if told.at_bound:
+            if told.at_bound or told.at_host_cap:
                 assert name == OURS
                 assert plan.temper == "looping"
                 assert plan.dice("temper").random() < 0.2
@@ -138,14 +138,14 @@ def test_a_session_that_only_says_it_waits_sleeps_till_morning_without_us() -> N
         assert told.quiet > 7.9 * HOUR
     ours = played(plan, OURS)
     assert (ours.quiet, ours.stalls) == (0, 0)
-    assert ours.at_bound > 7 * HOUR
+    assert ours.at_host_cap > 7 * HOUR
     assert 8 <= ours.forced <= 30, "sent on as often as is allowed, and no more"
 
 
 def test_the_keeper_wakes_a_session_that_makes_no_wake_of_its_own() -> None:
     """Told again every hour, all night, within the ceilings; none of it is past a bound."""
     kept = played(night("silent"), KEPT)
-    assert kept.at_bound == kept.quiet == 0
+    assert kept.at_bound == kept.at_host_cap == kept.quiet == 0
     assert kept.share == 1
     assert 6 <= kept.turns <= 10
 
@@ -249,7 +249,7 @@ def rest(**facts: Any) -> Rest:
             "since": 0,
             "until": 90 * MINUTE,
             "why": "stop",
-            "bound": False,
+            "bound": "",
             "promised": NEVER,
             "deadline": HOUR,
             "came": False,
@@ -263,7 +263,8 @@ def rest(**facts: Any) -> Rest:
     ("facts", "expected"),
     [
         ({}, {"quiet": 90, "stalls": 1}),
-        ({"bound": True}, {"at_bound": 90}),
+        ({"bound": "blocks_an_hour"}, {"at_bound": 90}),
+        ({"bound": "blocks_without_tools"}, {"at_host_cap": 90}),
         ({"look": HOUR}, {"missed": 90}),
         ({"why": "error"}, {"after_error": 90}),
         ({"why": "restart"}, {"after_restart": 90}),

@@ -66,7 +66,7 @@ class _End:
 
     since: Instant
     why: str  # "stop", "error", "restart"
-    bound: bool = False  # the record says that a bound ended it
+    bound: str = ""  # the bound by which the record says it ended
 
 
 @dataclass
@@ -148,14 +148,11 @@ class SessionNight(agents.Machine):
             self._pass(5)
             agents.act(self, agents.temper_of(self.plan.temper, dice, self.plan.dice("temper")), told, dice)
             verdict = self._stop()
-            bound = verdict.kind == "bound_reached" or any(
-                one.kind.startswith("stopped_with") for one in verdict.happenings
-            )
             if not verdict.block:
-                return _End(self.now, "stop", bound)
+                return _End(self.now, "stop", self.state.bound)
             self._blocks_in_a_row = 1 if self._tool_ran else self._blocks_in_a_row + 1
             if self._blocks_in_a_row > HOST_CAP_DEFAULT or self.now >= self.plan.until:
-                return _End(self.now, "stop", bound or bool(self.state.bound))
+                return _End(self.now, "stop", self.state.bound)
             told = Told(by="block", reason=verdict.reason, item=verdict.owed[0] if verdict.owed else "")
             self._pass(5)
 

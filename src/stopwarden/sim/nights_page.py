@@ -70,9 +70,10 @@ def page(results: Sequence[Result], held: Sequence[Result], seed: int) -> str:
         _findings({one.contender.name: one for one in results}),
         ["## Where the rest of the time went"],
         _wrapped(
-            "Hours over all nights. Scheduler, errors and restarts are what the world did not allow, and are left out "
-            "of the share above: a wake was promised in time and the host did not fire it, or a turn ended without any "
-            "stop that could be judged, and nothing was there to open another."
+            "Hours over all nights. The host's cap, scheduler, errors and restarts are what the world did not allow, and "
+            "are left out of the share above: the host let the session stop whatever it was answered, a wake was "
+            "promised in time and the host did not fire it, or a turn ended without any stop that could be judged, and "
+            "nothing was there to open another."
         ),
         _rest_table(results),
         ["## By the kind of agent"],
@@ -103,9 +104,10 @@ def _findings(by_name: dict[str, Result]) -> list[str]:
     """What the numbers say, our own weak places first."""
     ours, kept, nominal = (by_name[name].total for name in ("ours", "ours-with-keeper", "nominal"))
     return _points(
-        f"Without the keeper, sessions spent {_hours(ours.at_bound)} of these nights past a bound, all of it in the "
-        "record: agents that make no wake however often they are told. A hook that starts nothing cannot wake them. "
-        f"That time left out, the share is {percent(ours.told_share)}. With the keeper, nothing left out, it is "
+        f"Without the keeper, sessions spent {_hours(ours.at_bound)} of these nights past a bound of ours and "
+        f"{_hours(ours.at_host_cap)} past the host's own cap, all of it in the record: agents that make no wake however "
+        "often they are told. A hook that starts nothing cannot wake them. The host's cap is the world's; ours counts. "
+        f"With both left out, the share is {percent(ours.told_share)}. With the keeper, nothing left out, it is "
         f"{percent(kept.share)}.",
         "After an error that ends a turn only a wake that was made before, or the keeper, opens another: "
         f"{_hours(ours.after_error)} went that way without the keeper, {_hours(kept.after_error)} with it. Counted "
@@ -123,14 +125,14 @@ def _findings(by_name: dict[str, Result]) -> list[str]:
 def _rest_table(results: Sequence[Result]) -> list[str]:
     rows = [
         [
-            *("policy", "past a bound, recorded", "look missed, recorded", "late", "scheduler silent"),
-            *("after an error", "after a restart", "items ticked, not done", "holds lost"),
+            *("policy", "past a bound of ours, recorded", "look missed, recorded", "late", "past the host's cap"),
+            *("scheduler silent", "after an error", "after a restart", "items ticked, not done", "holds lost"),
         ]
     ]
     for one in results:
         total = one.total
         spent = (total.at_bound, total.missed, total.late)
-        world = (total.silent_scheduler, total.after_error, total.after_restart)
+        world = (total.at_host_cap, total.silent_scheduler, total.after_error, total.after_restart)
         counts = [str(total.false_ticks), str(total.holds_lost)]
         rows.append([one.contender.words, *(f"{part / HOUR:.1f}" for part in (*spent, *world)), *counts])
     return _markdown(rows)

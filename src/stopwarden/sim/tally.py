@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stopwarden.sim.agents import Work
 
 NEVER = 2**40
+HOST_CAP = "blocks_without_tools"  # as the judge calls it: past it the host lets the session stop, whatever is answered
 CLOSE = 1 * MINUTE  # a wake comes a moment after its time: what is later than this is late
 
 
@@ -33,7 +34,7 @@ class Rest:
     since: Instant
     until: Instant
     why: str  # what ended the turn before: "stop", "error", "restart"
-    bound: bool  # the record says that a bound ended it
+    bound: str  # the bound by which the record says it ended: "", "blocks_without_tools", …
     promised: Instant  # when its next wake would come if nothing spoiled it
     deadline: Instant  # by when it had to look again
     came: bool  # something did open a turn
@@ -54,7 +55,8 @@ class Tally:
     silent_scheduler: int = 0  # a wake was due in time, and the host did not fire it
     after_error: int = 0  # an error ended the turn, and nothing was there to wake it in time
     after_restart: int = 0
-    at_bound: int = 0  # past a bound, and the record says so
+    at_host_cap: int = 0  # past the host's own cap on blocks, and the record says so
+    at_bound: int = 0  # past a bound of ours, and the record says so
     missed: int = 0  # its wake was late, and the record says that a look was missed
     late: int = 0  # its wake was late by less than what is called missed
     quiet: int = 0  # none of these: nobody would know
@@ -87,7 +89,7 @@ class Tally:
     @property
     def world(self) -> int:
         """Seconds that no policy of stops could have saved."""
-        return self.silent_scheduler + self.after_error + self.after_restart
+        return self.silent_scheduler + self.after_error + self.after_restart + self.at_host_cap
 
     @property
     def share(self) -> float:
@@ -127,6 +129,8 @@ class Tally:
             self.after_error += length
         elif rest.why == "restart":
             self.after_restart += length
+        elif rest.bound == HOST_CAP:
+            self.at_host_cap += length
         elif rest.bound:
             self.at_bound += length
         else:
