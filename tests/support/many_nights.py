@@ -38,13 +38,18 @@ def busy_night(
     period: str = "p1",
     names: str = "",
     checkouts: bool = False,
+    titles: Sequence[str] = (),
 ) -> Night:
     """A night in which so many sessions work through one list: some wait, some lose time, one asks."""
     rng = random.Random(seed)
     night = Night(day)
     night.period = night.period.replace(id=period)
-    for number in range(1, items + 1):
-        title = f"{rng.choice(WORDS)}: {rng.choice(('write', 'test', 'mend'))} part {number}"
+    for number in range(1, (len(titles) or items) + 1):
+        title = (
+            titles[number - 1]
+            if titles
+            else f"{rng.choice(WORDS)}: {rng.choice(('write', 'test', 'mend'))} part {number}"
+        )
         night.items[f"{period}i{number}"] = Item(id=f"{period}i{number}", title=title, source="TODO.md", line=number)
     open_items = list(night.items)
     night.rows.clear()

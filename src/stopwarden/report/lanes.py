@@ -110,7 +110,8 @@ def charts(account: Account, nights: Sequence[Night], zone: Zone, times: LocalTi
             spans = within(one.spans, night.since, night.until)
             if spans:
                 axis = _Axis(night.since, night.until)
-                needs = say.needs_you(one) if last else []
+                asked = [parked for parked in account.open_questions if parked.session == one.id]
+                needs = [*say.needs_you(one), *(" ".join(say.question(parked)) for parked in asked)] if last else []
                 lane = _lane(account, one, spans, axis, say, crowded).replace(needs=tuple(needs))
                 if several and one.root:
                     lane = lane.replace(where=plain(one.root.rstrip("/").rpartition("/")[2], 40))
