@@ -70,8 +70,8 @@ def page(results: Sequence[Result], held: Sequence[Result], seed: int) -> str:
         _findings({one.contender.name: one for one in results}),
         ["## Where the rest of the time went"],
         _wrapped(
-            "Hours over all nights. The host's cap, scheduler, errors and restarts are what the world did not allow, and "
-            "are left out of the share above: the host let the session stop whatever it was answered, a wake was "
+            "Hours over all nights. The host's cap, scheduler, errors and restarts are what the world did not allow, "
+            "and are left out of the share above: the host let the session stop whatever it was answered, a wake was "
             "promised in time and the host did not fire it, or a turn ended without any stop that could be judged, and "
             "nothing was there to open another."
         ),
@@ -105,8 +105,8 @@ def _findings(by_name: dict[str, Result]) -> list[str]:
     ours, kept, nominal = (by_name[name].total for name in ("ours", "ours-with-keeper", "nominal"))
     return _points(
         f"Without the keeper, sessions spent {_hours(ours.at_bound)} of these nights past a bound of ours and "
-        f"{_hours(ours.at_host_cap)} past the host's own cap, all of it in the record: agents that make no wake however "
-        "often they are told. A hook that starts nothing cannot wake them. The host's cap is the world's; ours counts. "
+        f"{_hours(ours.at_host_cap)} past the host's own cap, all of it in the record: agents that make no wake "
+        "however often they are told. A hook that starts nothing cannot wake them. The host's cap is the world's; ours counts. "
         f"With both left out, the share is {percent(ours.told_share)}. With the keeper, nothing left out, it is "
         f"{percent(kept.share)}.",
         "After an error that ends a turn only a wake that was made before, or the keeper, opens another: "
