@@ -122,6 +122,10 @@ FAULTS = (
     Fault("a list is edited without its fence", "cli/fenced.py", "            if denied is not None:\n", "            if False:\n", ("test_ledger_commands.py",)),
     Fault("a tracker that failed is believed", "work/trackers.py", "    if ran.code != 0:\n", "    if False:\n", ("test_trackers.py",)),
     Fault("what a tracker said is forgotten when it fails", "work/trackers.py", "        if not said.why:\n            before", "        if True:\n            before", ("test_trackers.py",)),
+    Fault("a running night is forgotten", "store/forgetting.py", "if one.ended_at is not None and one.id not in marked]", "]", ("test_forgetting.py",)),
+    Fault("a verdict can be deleted at any time", "store/sql/migrations/003_forgetting.sql", "ON verdict\nWHEN NOT EXISTS (SELECT 1 FROM forgetting)", "ON verdict\nWHEN 0", ("test_forgetting.py",)),
+    Fault("a text that is still named is forgotten", "store/forgetting.py", "if digest not in named:", "if True:", ("test_forgetting.py",)),
+    Fault("what stands behind a limit's time is kept", "hosts/claude_code_facts.py", "            break\n        kept.append(word)", "            pass\n        kept.append(word)", ("test_privacy.py",)),
 )  # fmt: skip
 
 
