@@ -75,9 +75,9 @@ def claim(
 ) -> Granted | Denied:
     """Who holds the item after this claim.
 
-    `stored` is the item's reservation, `others` every reservation of the project, or of this
-    session, that is not released; `gone` says that the holder is known to have ended, so that no
-    margin is needed.
+    `stored` is the item's reservation, `others` those not released that may be in the way: of this
+    session, and where paths are named, of the project. `gone` says that the holder is known to have
+    ended, so that no margin is needed.
     """
     how = _how(ask, stored, now, gone=gone)
     if isinstance(how, Denied):

@@ -307,7 +307,10 @@ class MemoryStore(Store):
     def save_reservation(self, held: Reservation) -> None:
         self._refuse_if_closed()
         held = stored(held)
-        rows.check_token(self._reservations.get((held.place, held.item)), held)
+        before = self._reservations.get((held.place, held.item))
+        goes_on = before is None or (held.token, held.session) == (before.token, before.session)
+        if before is not None and not goes_on and held.token != before.token + 1:
+            raise rows.another_token(held)
         self._put(self._reservations, (held.place, held.item), held)
 
     def reservations(self, *, released: bool = False) -> list[Reservation]:

@@ -115,11 +115,10 @@ def not_in_the_ledger(number: int) -> StoreUnwritableError:
     return StoreUnwritableError(f"There is no item w{number} in the ledger", kept="Nothing was written")
 
 
-def check_token(before: Reservation | None, held: Reservation) -> None:
-    """A hold that goes on keeps its token and its holder; a grant has the next one. Raises StoreUnwritableError."""
-    if before is None or held.token == before.token + 1:
-        return
-    if held.token != before.token or held.session != before.session:
-        raise StoreUnwritableError(
-            f"The reservation of {held.item} has another token by now", kept="It was left as it is", do="Try again"
-        )
+def another_token(held: Reservation) -> StoreUnwritableError:
+    """A hold that goes on keeps token and holder, a grant has the next token: this was neither."""
+    return StoreUnwritableError(
+        f"The reservation of {storable(held.item)} has another token by now",
+        kept="It was left as it is",
+        do="Try again",
+    )

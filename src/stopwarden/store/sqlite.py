@@ -9,7 +9,7 @@ from __future__ import annotations
 import apsw
 
 from stopwarden.core.bounds import STORE_WAIT
-from stopwarden.core.errors import StoreCorruptError
+from stopwarden.core.errors import StoreCorruptError, StoreUnwritableError
 from stopwarden.core.events import AwayPeriod, Reservation, SessionState
 from stopwarden.store import failure, migrate, place, rows
 from stopwarden.store.database import Database, journal_mode
@@ -25,7 +25,7 @@ from stopwarden.store.port import (
     Tracker,
     VerdictRow,
 )
-from stopwarden.store.rows import LARGEST, storable, stored
+from stopwarden.store.rows import LARGEST, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,9 +191,12 @@ class SqliteStore(Database, Store):
         return next(iter(self._records(Reservation, "reservation", place=place, item=item)), None)
 
     def save_reservation(self, held: Reservation) -> None:
-        with self.transaction():
-            rows.check_token(self.reservation(held.place, held.item), stored(held))
+        try:
             self._write("save_reservation", **held.as_dict())
+        except StoreUnwritableError as error:
+            if not isinstance(error.__cause__, apsw.ConstraintError):
+                raise
+            raise rows.another_token(held) from error.__cause__  # a trigger holds it to the rule
 
     def reservations(self, *, released: bool = False) -> list[Reservation]:
         return self._records(Reservation, "reservations", released=released)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stopwarden.store.port import Store
 
 HELD = "held"
+_SIGN = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def reserve(
@@ -68,7 +69,7 @@ def _claimed(store: Store, ask: Claim, now: Instant, state_dir: str) -> Granted 
     """The claim, judged and stored."""
     stored = store.reservation(ask.place, ask.item)
     gone = stored is not None and is_gone(store, stored)
-    done = rules.claim(ask, stored, _others(store, ask), now, gone=gone)
+    done = rules.claim(ask, stored, _others(store, ask, stored), now, gone=gone)
     if isinstance(done, Denied):
         for held in done.by:
             if now < held.claimed_at and (held.first_seen is None or now < held.first_seen):
@@ -85,13 +86,14 @@ def _claimed(store: Store, ask: Claim, now: Instant, state_dir: str) -> Granted 
     return done
 
 
-def _others(store: Store, ask: Claim) -> list[Reservation]:
-    """Every hold that may be in the way: of the project, and of this session wherever it is."""
-    there = [
-        held for held in store.reservations_in(ask.project) if not held.footprint or not is_gone(store, held)
-    ]  # without a footprint it is in nobody's way, so it need not be asked whether its session has ended
+def _others(store: Store, ask: Claim, stored: Reservation | None) -> list[Reservation]:
+    """Every hold that may be in the way: of this session wherever it is, and where paths are named, of the project."""
     mine = store.reservations_of(session=ask.session) if ask.session else []
-    return [*there, *(held for held in mine if held.project != ask.project)]
+    kept = stored.footprint if stored is not None and stored.session == ask.session else ()
+    if not (ask.footprint or kept):
+        return mine
+    there = [held for held in store.reservations_in(ask.project) if held.footprint and not is_gone(store, held)]
+    return [*there, *(held for held in mine if held not in there)]
 
 
 def renew(
@@ -217,8 +219,12 @@ def show_sign(state_dir: str, session: str) -> None:
     if not path:
         return
     try:
-        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        try:
+            sign = os.open(path, _SIGN, 0o600)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+            sign = os.open(path, _SIGN, 0o600)
+        os.close(sign)
     except OSError as failed:
         raise StoreUnwritableError(
             f"{path} cannot be written ({os.strerror(failed.errno or 0)})",

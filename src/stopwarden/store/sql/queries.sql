@@ -216,7 +216,7 @@ RETURNING generation;
 SELECT * FROM reservation WHERE place = :place AND item = :item;
 
 -- name: save_reservation
--- stores an item's reservation, whole
+-- stores an item's reservation, whole; triggers see to it that a token rises by one
 INSERT INTO reservation (place, item, project, session, copy, root, title, claimed_at, expires_at, lease, token,
     first_seen, granted_at, released_at, terminal, footprint, taken_from, nonce)
 VALUES (:place, :item, :project, :session, :copy, :root, :title, :claimed_at, :expires_at, :lease, :token,
