@@ -158,4 +158,4 @@ def _now() -> int:
 
 def _use(mode: str) -> None:
     """Makes the store write as with a SQLite of one kind or the other."""
-    database.WAL_SINCE = (0,) if mode == "wal" else (99,)
+    database.WAL_SINCE = (3, 0, 0) if mode == "wal" else (99, 0, 0)
