@@ -2,7 +2,7 @@
 
 A hundred thousand verdicts, as two weeks of nights with many sessions leave them: each with the whole
 list of twenty items as it was, its wakes and its settings. Reading those rows through the store is the
-peer; the report in text, made from the same database, is measured against it in the same process, in
+peer; the report in text, by the command itself, is measured against it in the same process, in
 turns. What counts is the processor time of this process alone.
 
     python -m bench, or this alone: python -m bench.report
@@ -10,19 +10,19 @@ turns. What counts is the processor time of this process alone.
 
 from __future__ import annotations
 
-import os
+import io
 import sys
 import tempfile
 import time
 from typing import TYPE_CHECKING
 
 from bench.figure import Figure, ratio
-from stopwarden.cli.report import tell
+from stopwarden.cli.context import Context
+from stopwarden.cli.main import main
 from stopwarden.clock import SystemZone
 from stopwarden.core.bounds import DAY, HOUR, Policy
 from stopwarden.core.events import AwayPeriod, Counters, Item, SessionState, Stop, Verdict, Wake, WakeFinding, World
-from stopwarden.report.text import render
-from stopwarden.store import journal
+from stopwarden.store import journal, place
 from stopwarden.store.port import RecordLine, SessionRow, VerdictRow
 from stopwarden.store.sqlite import open_sqlite
 
@@ -42,14 +42,14 @@ ZONE = SystemZone({"TZ": "Europe/London"})
 def figures(verdicts: int = VERDICTS, rounds: int = 5) -> list[Figure]:
     """The report against the plain reading."""
     with tempfile.TemporaryDirectory(prefix="stopwarden-bench-") as root:
-        os.chmod(root, 0o700)
-        store = open_sqlite(root)
+        env = {"HOME": root, "TZ": "Europe/London"}
+        store = open_sqlite(place.prepare(env))
         _fill(store, verdicts)
+        store.close()
         reading, report = [], []
         for number in range(rounds):
             for what in (0, 1) if number % 2 else (1, 0):
-                (reading, report)[what].append((_reading, _report)[what](store, root))
-        store.close()
+                (reading, report)[what].append((_reading, _report)[what](env))
     own = min(report) - min(reading)  # of the quietest rounds: whatever else runs only adds
     per_hundred_thousand = own * 100_000 / verdicts
     return [
@@ -64,25 +64,28 @@ def figures(verdicts: int = VERDICTS, rounds: int = 5) -> list[Figure]:
     ]
 
 
-def _reading(store: Store, root: str) -> float:
+def _reading(env: dict[str, str]) -> float:
     """Processor seconds for reading every row that the report is made of."""
     began = time.process_time()
+    store = open_sqlite(place.state_dir(env))
     rows = [row for period in store.periods() for row in store.verdicts(period=period.id)]
     lines, sessions = store.lines(), store.sessions()
     took = time.process_time() - began
+    store.close()
     if not (rows and lines and sessions):
         raise SystemExit("nothing was read")
     return took
 
 
-def _report(store: Store, root: str) -> float:
-    """Processor seconds for the whole report in text."""
+def _report(env: dict[str, str]) -> float:
+    """Processor seconds for the whole report in text, by the command itself."""
+    out = io.StringIO()
+    context = Context(env=env, cwd="/shop", now=lambda: BEGAN + NIGHTS * DAY, zone=ZONE, out=out, err=out)
     began = time.process_time()
-    periods = store.periods()
-    text = render(tell(store, periods, BEGAN + NIGHTS * DAY, root), ZONE)
+    code = main(["report", "--since", "2026-11-30 20:00"], context)
     took = time.process_time() - began
-    if f"{ITEMS // 2} of {ITEMS} done" not in text:
-        raise SystemExit(f"this is no report of those nights:\n{text}")
+    if code or f"{ITEMS // 2} of {ITEMS} done" not in out.getvalue():
+        raise SystemExit(f"this is no report of those nights:\n{out.getvalue()}")
     return took
 
 

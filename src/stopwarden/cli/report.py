@@ -55,6 +55,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Prints the report; 1 where no away period is recorded."""
+    collecting = gc.isenabled()
+    gc.disable()  # hundreds of thousands of values without a cycle among them: to look for one costs as much again
+    try:
+        return _run(args, context)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _run(args: argparse.Namespace, context: Context) -> int:
     if args.html == "-" and args.json:
         raise UsageError("Two things cannot both go to standard output", do="Use --html FILE together with --json")
     if args.week and args.period:
@@ -103,23 +113,6 @@ def tell(
 
     With `zone` the looks and promises of the lists are read, too, if the last period is the newest of all.
     """
-    collecting = gc.isenabled()
-    gc.disable()  # hundreds of thousands of values without a cycle among them: to look for one costs as much again
-    try:
-        return _told(store, periods, now, state_dir, since, zone)
-    finally:
-        if collecting:
-            gc.enable()
-
-
-def _told(
-    store: Store,
-    periods: Sequence[AwayPeriod],
-    now: Instant,
-    state_dir: str,
-    since: Instant | None,
-    zone: Zone | None,
-) -> Account:
     begin = min(period.since for period in periods)
     end = max(period.ended_at or period.until or now for period in periods)
     faults, aside = record.faults(state_dir, begin, end), record.databases_set_aside(state_dir, begin, end)
