@@ -106,7 +106,8 @@ def _findings(by_name: dict[str, Result]) -> list[str]:
     return _points(
         f"Without the keeper, sessions spent {_hours(ours.at_bound)} of these nights past a bound of ours and "
         f"{_hours(ours.at_host_cap)} past the host's own cap, all of it in the record: agents that make no wake "
-        "however often they are told. A hook that starts nothing cannot wake them. The host's cap is the world's; ours counts. "
+        "however often they are told. A hook that starts nothing cannot wake them. The host's cap is the world's; "
+        "ours counts. "
         f"With both left out, the share is {percent(ours.told_share)}. With the keeper, nothing left out, it is "
         f"{percent(kept.share)}.",
         "After an error that ends a turn only a wake that was made before, or the keeper, opens another: "
