@@ -231,6 +231,8 @@ def test_two_sessions_and_one_has_stalled_with_a_hold_the_record_shows_why(perso
     hold(person, "w3", ONE, claimed_at=LATE - 2 * HOUR - 60, title="the lexer")
     with person.store() as store:
         untouched = (store.session(TWO), store.state(TWO), store.reservation("/p", "w3"))
+    person.types("status")
+    assert 'w3 "the lexer": the hold of 7e15 lapsed at 23:04.' in person.said
     assert sorted(person.looks()) == ["lost_hold", "silent"]
     assert [(line.session, line.text.split(";")[0], line.text.rpartition("; ")[2]) for line in person.record()] == [
         (ONE, "silent", ""),

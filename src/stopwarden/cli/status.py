@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from stopwarden.cli import go, surroundings, timed
 from stopwarden.cli.known import known_sessions, set_aside, take_in
 from stopwarden.cli.person import RECENT
+from stopwarden.core import leases
 from stopwarden.core.bounds import DAY
 from stopwarden.core.errors import StopwardenError, StoreBusyError, StoreCorruptError, StoreUnwritableError
 from stopwarden.core.periods import holds
@@ -43,6 +44,7 @@ REDRAW = 3.0  # seconds between two looks of --watch
 NAME = 24  # columns of a session's name
 LATELY = 1 * DAY
 TIMED = 5  # looks and promises shown
+LAPSED = 3  # lapsed holds shown
 
 
 class Line(Record):
@@ -228,6 +230,7 @@ def _notes(
             times = count(failed, "stop")
             notes.append(f"{line.told.name}: {times} in a row could not be judged. Run: stopwarden doctor")
     notes += _of_watch(context, store, held, now)
+    notes += _lapsed(context, store, held, now)
     marked = marker.read(context.state_dir)
     still = {one.id for one in store.open_periods()}
     if not periods and marked is not None and not {one.id for one in marked} <= still:
@@ -249,6 +252,18 @@ def _of_watch(context: Context, store: Store, held: Sequence[Line], now: Instant
             worth = "counts as its wake" if said.counts else f"does not count: {said.why}"
             notes.append(f"{line.told.name}: the look it declared for {at} {worth}.")
     return notes
+
+
+def _lapsed(context: Context, store: Store, held: Sequence[Line], now: Instant) -> list[str]:
+    """What these sessions held and let lapse: begun perhaps, done by nobody, free for another."""
+    names = {line.told.session: line.told.name for line in held}
+    over = [one for one in store.reservations() if one.session in names and not leases.is_live(one, now)]
+    notes = []
+    for one in sorted(over, key=leases.effective_expiry)[:LAPSED]:
+        title = f' "{plain(one.title, 60)}"' if one.title else ""
+        at = moment(leases.effective_expiry(one), context.zone, now)
+        notes.append(f"{one.item}{title}: the hold of {names[one.session]} lapsed at {at}. See: stopwarden peers")
+    return notes + ([f"{len(over) - LAPSED} more lapsed holds: stopwarden peers"] if len(over) > LAPSED else [])
 
 
 # --- telling ------------------------------------------------------------------------------------
