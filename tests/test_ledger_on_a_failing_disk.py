@@ -116,6 +116,41 @@ def test_whichever_access_fails_an_item_and_its_hold_agree(
     assert at > 30
 
 
+def test_a_list_is_never_changed_in_silence(tmp_path: pathlib.Path) -> None:
+    """Every access to the database fails in turn while an item is begun: either both are done, or it is said what is."""
+    person = Person(tmp_path)
+    todo = pathlib.Path(person.list("- [ ] write tests\n"))
+    person.env |= {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "mine"}
+    with person.store():
+        pass
+    template = tmp_path / "template"
+    shutil.copytree(person.state_dir, template)
+    said = set()
+    with failing_disk() as disk:
+        for at in range(1, 200):
+            shutil.rmtree(person.state_dir)
+            shutil.copytree(template, person.state_dir)
+            todo.write_text("- [ ] write tests\n", encoding="utf-8")
+            disk.fail(at)
+            code = person.types("start", "write")
+            clean = disk.done < at
+            disk.works()
+            begun = todo.read_text(encoding="utf-8") == "- [/] write tests\n"
+            with person.store() as store:
+                held = bool(store.reservations())
+            assert code in (0, 4)
+            if code == 0:
+                assert begun
+                assert held
+            elif begun:
+                assert "was changed in TODO.md, but the hold on it may not be" in person.complained
+            said.add((code, begun, held))
+            if clean:
+                break
+    assert clean
+    assert {(0, True, True), (4, True, False)} <= said
+
+
 @pytest.mark.slow
 def test_of_many_sessions_that_start_one_item_at_once_one_does(tmp_path: pathlib.Path) -> None:
     """Twelve processes of twelve sessions: one exit code 0, the others 3; one token; the item is the winner's."""

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from stopwarden.cli import holds, ledger, lists
 from stopwarden.core import leases
-from stopwarden.core.errors import RefusedError, StopwardenError
+from stopwarden.core.errors import RefusedError, StopwardenError, StoreBusyError, StoreUnwritableError
 from stopwarden.core.reservations import Claim, Denied
 from stopwarden.work import checkout, reservations
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from stopwarden.cli.context import Context
     from stopwarden.cli.lists import Found
@@ -46,12 +46,16 @@ def writing(
     released = ""
     try:
         by = ledger.actor(context, store).replace(project=project)
-        with store.transaction():
+        with (
+            _told_apart(found, lambda: not ends or _is_over(store.reservation(place, bare))) as edited,
+            store.transaction(),
+        ):
             holds.hear(store, context)
             denied = reservations.check_fence(store, place, bare, by.session, context.now(), token)
             if denied is not None:
                 raise ledger.refusal(denied, _target(found, project, place), args, context, store)
             yield
+            edited.append(True)
             held = store.reservation(place, bare)
             if ends and held is not None and held.released_at is None:
                 reservations.release(store, place, bare, held.session, context.now, done=True)
@@ -77,7 +81,8 @@ def beginning(args: argparse.Namespace, context: Context, found: Found, lease: i
     try:
         by = ledger.actor(context, store).replace(project=project)
         target = _target(found, project, place)
-        with store.transaction():
+        nonce = os.urandom(16).hex()
+        with _told_apart(found, lambda: _is_of(store.reservation(place, bare), nonce)) as edited, store.transaction():
             holds.hear(store, context)
             held = store.reservation(place, bare)
             if session:
@@ -90,12 +95,13 @@ def beginning(args: argparse.Namespace, context: Context, found: Found, lease: i
                     root=by.root,
                     title=found.item.title,
                     lease=lease,
-                    nonce=os.urandom(16).hex(),
+                    nonce=nonce,
                 )
                 granted = reservations.reserve(store, ask, context.now, state_dir=context.state_dir)
                 if isinstance(granted, Denied):
                     raise ledger.refusal(granted, target, args, context, store)
                 yield granted.row
+                edited.append(True)
             elif held is not None and held.session and leases.is_live(held, context.now()):
                 denied = Denied(why="held", by=(held,), until=held.expires_at)
                 raise ledger.refusal(denied, target, args, context, store)
@@ -106,6 +112,37 @@ def beginning(args: argparse.Namespace, context: Context, found: Found, lease: i
             ledger.settle(store, context, [session])
         finally:
             store.close()
+
+
+@contextlib.contextmanager
+def _told_apart(found: Found, stored: Callable[[], bool]) -> Iterator[list[bool]]:
+    """A database that fails once the file is written: `stored` tells whether its part is there all the same.
+
+    If not, the list is changed and the hold may not be, and that is said. What is entered into the
+    list that this gives says that the file is written.
+    """
+    edited: list[bool] = []
+    try:
+        yield edited
+    except (StoreUnwritableError, StoreBusyError) as failed:
+        if not edited:
+            raise
+        with contextlib.suppress(StopwardenError):
+            if stored():
+                return
+        raise StoreUnwritableError(
+            f"{found.words} was changed in {found.one.name}, but the hold on it may not be ({failed.happened})",
+            kept="The list is as it was to be",
+            do="See who holds it: stopwarden peers",
+        ) from failed
+
+
+def _is_over(held: Reservation | None) -> bool:
+    return held is None or held.released_at is not None
+
+
+def _is_of(held: Reservation | None, nonce: str) -> bool:
+    return held is not None and held.nonce == nonce
 
 
 def _target(found: Found, project: str, place: str) -> holds.Target:
