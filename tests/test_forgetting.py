@@ -500,6 +500,49 @@ def test_the_spool_is_emptied_without_losing_a_fact(person: Person) -> None:
     store.close()
 
 
+def test_a_session_heard_of_meanwhile_is_not_forgotten(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between choosing and doing it a session comes back: its row, state and todos stay."""
+    two_nights(person)
+    store, other = opened(person), opened(person)
+    going = forgetting.plan(store, Choice(before=NOW - 90 * DAY), [], NOW)
+    planned = forgetting.plan
+
+    def then_it_comes_back(*given: Any) -> forgetting.Plan:
+        made = planned(*given)
+        if not store.in_transaction:
+            row = other.session("aaaa0001")
+            assert row is not None
+            other.save_session(row.replace(last_event_at=NOW))
+        return made
+
+    monkeypatch.setattr(forgetting, "plan", then_it_comes_back)
+    assert forgetting.carry_out(store, going, [], lambda: NOW)
+    assert store.session("aaaa0001") is not None
+    assert store.host_todos("aaaa0001") != ""
+    assert store.verdicts(period="old") == []
+    other.close()
+    store.close()
+
+
+def test_room_is_given_back_a_piece_at_a_time(person: Person) -> None:
+    """Where a whole rewriting would hold others up, the file shrinks in small steps."""
+    store = opened(person)
+    for number in range(4):
+        night(store, f"n{number}", OLD + number * DAY, session=f"hhhh{number}", word=str(number) * 5000)
+    assert forgetting.shrink(store, lambda: False)
+    before = os.path.getsize(store.path)
+    going = forgetting.plan(store, Choice(everything=True), [], NOW)
+    assert forgetting.carry_out(store, going, [], lambda: NOW)
+    assert forgetting.sweep(store)
+    statements: list[str] = []
+    store._connection.set_exec_trace(lambda cursor, sql, bindings: statements.append(sql) or True)
+    assert forgetting.shrink(store, lambda: False)
+    assert not [one for one in statements if one.startswith("VACUUM")]
+    assert os.path.getsize(store.path) < before / 5
+    assert not os.path.exists(f"{store.path}-wal") or os.path.getsize(f"{store.path}-wal") == 0
+    store.close()
+
+
 # limits
 
 

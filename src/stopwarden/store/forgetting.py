@@ -227,12 +227,14 @@ class _Act:
             self._tell(piece, **{what: len(piece)})
 
     def forget_the_rest(self, marked: Collection[str]) -> None:
-        """Everything else, the periods last, chosen anew: a session may have been heard of meanwhile."""
-        store = self._store
+        """Everything else, the periods last; chosen anew, because a session may have been heard of meanwhile."""
+        store, now = self._store, self._clock()
+        before = _alive(store)
+        going = plan(store, self._choice, marked, now)  # reads the whole account, so not under the lock
         with store.transaction():
             self._open()
-            now = self._clock()
-            going = plan(store, self._choice, marked, now)
+            if _alive(store, going.sessions) != _only(before, going.sessions):
+                going = plan(store, self._choice, marked, now)
             for number, _, _ in going.verdicts:  # came in since
                 _all(store, "forget_verdict", id=number)
             for number, _, _ in going.lines:
@@ -281,6 +283,21 @@ class _Act:
             line = _all(self._store, "tell", seq=line, at=self._clock(), text=as_text(then))[0][0]
         _all(self._store, "close_forgetting")
         self._so_far, self._line = then, line
+
+
+def _alive(store: SqliteStore, sessions: Iterable[str] | None = None) -> dict[str, Any]:
+    """What would make a plan wrong if it changed: open periods, live holds, and when sessions were last heard of."""
+    heard = dict(_all(store, "sessions_known"))
+    holds = {held.session for held in store.reservations()}
+    told = {"periods": [one.id for one in store.open_periods()], "holds": holds, "heard": heard}
+    return told if sessions is None else _only(told, sessions)
+
+
+def _only(told: dict[str, Any], sessions: Iterable[str]) -> dict[str, Any]:
+    """The same, of some sessions."""
+    named = set(sessions)
+    heard = {one: at for one, at in told["heard"].items() if one in named}
+    return {"periods": told["periods"], "holds": told["holds"] & named, "heard": heard}
 
 
 def _is_of(source: str, newest: str, going: Plan) -> bool:

@@ -63,8 +63,9 @@ def begin(path: str, wait: float, journal_mode: str) -> None:
         os.close(place.open_private(new, os.O_RDWR | os.O_CREAT | os.O_EXCL))
         connection = apsw.Connection(new, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
+            # Before anything is in it: so that what is forgotten can give its room back a piece at a time.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute(f"PRAGMA synchronous = FULL; PRAGMA application_id = {APPLICATION}")
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # so that what is forgotten gives its room back
             migrate(connection)
             connection.execute(f"PRAGMA journal_mode = {journal_mode}").fetchall()
         finally:
