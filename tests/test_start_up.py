@@ -15,7 +15,8 @@ import sysconfig
 
 import pytest
 
-from tests.support.night import SOURCE, HookNight, cron
+from stopwarden.work.reservations import show_sign
+from tests.support.night import SESSION, SOURCE, HookNight, cron
 
 # Whatever the interpreter is built with: these differ between Pythons and cost nothing that can be measured.
 BUILT_IN = frozenset(sys.builtin_module_names)
@@ -81,6 +82,18 @@ def test_a_tool_that_was_used_loads_no_database_armed_or_not(away: bool, tmp_pat
     wake = night.payload("PostToolUse", tool_name="CronCreate", tool_input={"cron": "* * * * *", "prompt": "look"})
     assert loaded(night, "post-tool", bash) == UNARMED
     assert loaded(night, "post-tool", wake) == UNARMED | DIGEST
+
+
+def test_a_tool_of_a_session_that_holds_something_loads_nothing_more(tmp_path: pathlib.Path) -> None:
+    """Nobody away: that it renews something is known by one look at a file, and costs one line in the spool."""
+    night = HookNight(tmp_path)
+    tool = night.payload("PostToolUse", tool_name="Bash", tool_input={"command": "make"}, tool_response={})
+    spool = pathlib.Path(night.state_dir, "spool")
+    assert loaded(night, "post-tool", tool) == UNARMED
+    assert not spool.exists()
+    show_sign(night.state_dir, SESSION, 60)
+    assert loaded(night, "post-tool", tool) == UNARMED
+    assert len(spool.read_text(encoding="utf-8").splitlines()) == 1
 
 
 def test_a_prompt_loads_a_digest_besides(tmp_path: pathlib.Path) -> None:

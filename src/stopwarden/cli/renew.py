@@ -52,6 +52,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
                 lease=lease,
                 token=args.token,
                 copy=by.copy,
+                state_dir=context.state_dir,
                 first=lambda: holds.hear(store, context),
             )
             if isinstance(done, Denied):

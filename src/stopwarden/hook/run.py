@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PAYLOAD_MAX = 8 * 1024 * 1024  # as core.bounds says; a test holds the two together
 SPOOL_UNARMED_MAX = 1024 * 1024
-SIGN_PAUSE = 20  # seconds between two lines of tools that renew a hold: a third of the shortest lease
+SIGN_UNIT = 10  # as work.reservations says; a test holds the two together
 EVENTS = (
     "stop",
     "subagent-stop",
@@ -132,16 +132,16 @@ def _spool(event: str, raw: bytes, place: str, at: float) -> None:
 def _renews(session: str, place: str, at: float) -> bool:
     """Whether a tool of this session renews something: it has a sign that it holds some item (`work.reservations`).
 
-    The sign's own time is that of the last such line, so that few are written.
+    The sign's own time is that of the last such line, and its size says how long that is enough.
     """
     if not session.isascii() or not session.replace("-", "").replace("_", "").isalnum():
         return False  # no file's name: it has none, and none is asked for
-    sign = f"{place}/held/{session}"
+    path = f"{place}/held/{session}"
     try:
-        last = posix.lstat(sign).st_mtime
-        if 0 <= at - last < SIGN_PAUSE:
+        sign = posix.lstat(path)
+        if 0 <= at - sign.st_mtime < SIGN_UNIT * sign.st_size:
             return False
-        posix.utime(sign, (at, at), follow_symlinks=False)
+        posix.utime(path, (at, at), follow_symlinks=False)
     except OSError:
         return False
     return True

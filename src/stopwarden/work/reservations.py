@@ -9,8 +9,10 @@ renewed its holds there. A claim whose commit failed may have reached the disk a
 
 A session that holds something has a file of its name in `held/` of the state directory: by that a
 hook knows, without the database, that the session's tools renew something even while nobody is
-away. The file is made in the transaction that grants the hold, before it commits, and taken away
-in one that finds no hold, so the two never cross.
+away. Its size says how often such a tool leaves word in the spool (`SIGN_UNIT` seconds a byte): a few
+times in a lease, so that nobody has to empty the spool for days. It is made in the transaction
+that grants the hold, before it commits, and taken away in one that finds no hold, so the two
+never cross.
 
 On the hook's path. May not live here: wording, wakes.
 """
@@ -21,6 +23,7 @@ import os
 
 from stopwarden.core import leases, periods
 from stopwarden.core import reservations as rules
+from stopwarden.core.bounds import LEASE_MIN, MINUTE
 from stopwarden.core.errors import HeldError, StopwardenError, StoreUnwritableError
 from stopwarden.core.reservations import Claim, Denied, Granted
 from stopwarden.store.port import RecordLine
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from stopwarden.store.port import Store
 
 HELD = "held"
+SIGN_UNIT = 10  # seconds; `hook.run` reads it, a test holds the two together
+SIGN_PAUSE = 5 * MINUTE  # at most: so long a session that works is not heard of
 _SIGN = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -76,7 +81,7 @@ def _claimed(store: Store, ask: Claim, now: Instant, state_dir: str) -> Granted 
                 store.save_reservation(held.replace(first_seen=now))  # the clock was set back: it lapses all the same
         return done
     if state_dir:
-        show_sign(state_dir, ask.session)
+        show_sign(state_dir, ask.session, done.row.lease)
     store.save_reservation(done.row)
     if done.how != "renewed":
         _record(store, done.row, "reserved", now, done.row.title)
@@ -106,6 +111,7 @@ def renew(
     lease: int | None = None,
     token: int | None = None,
     copy: str = "",
+    state_dir: str = "",
     first: Callable[[], object] | None = None,
 ) -> Granted | Denied:
     """Extends a session's own hold. Raises the Store…Error classes."""
@@ -114,6 +120,8 @@ def renew(
             first()
         done = rules.renew(store.reservation(place, item), session, clock(), lease=lease, token=token, copy=copy)
         if isinstance(done, Granted) and done.how == "renewed":
+            if state_dir and lease is not None:
+                show_sign(state_dir, session, lease)
             store.save_reservation(done.row)
     return done
 
@@ -213,8 +221,12 @@ def sign_path(state_dir: str, session: str) -> str:
     return f"{state_dir}/{HELD}/{session}" if plain else ""
 
 
-def show_sign(state_dir: str, session: str) -> None:
-    """Makes the sign; call it in the transaction of the grant. Raises StoreUnwritableError."""
+def show_sign(state_dir: str, session: str, lease: int = LEASE_MIN) -> None:
+    """Makes the sign, for the shortest lease it was shown for; call it in the transaction of the grant.
+
+    A sixth of the lease from one word to the next: one comes between half the lease and its end.
+    Raises StoreUnwritableError.
+    """
     path = sign_path(state_dir, session)
     if not path:
         return
@@ -224,7 +236,12 @@ def show_sign(state_dir: str, session: str) -> None:
         except FileNotFoundError:
             os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
             sign = os.open(path, _SIGN, 0o600)
-        os.close(sign)
+        try:
+            before, wanted = os.fstat(sign).st_size, max(1, min(lease // 6, SIGN_PAUSE) // SIGN_UNIT)
+            if not 0 < before <= wanted:
+                os.ftruncate(sign, wanted)
+        finally:
+            os.close(sign)
     except OSError as failed:
         raise StoreUnwritableError(
             f"{path} cannot be written ({os.strerror(failed.errno or 0)})",
