@@ -125,9 +125,11 @@ def _schema_garbled(path: pathlib.Path) -> None:
 def _text_undecodable(path: pathlib.Path) -> None:
     by_hand = apsw.Connection(str(path))
     by_hand.execute("INSERT INTO record_line VALUES (NULL, 1, 'k', '', '', '', CAST(x'ff' AS TEXT))")
-    by_hand.execute(
-        "INSERT INTO session_state SELECT 'S', NULL, 0, 0, 0, 'no list', '', 0, '', NULL, NULL, 0, 0, '[]', '[]', '[]', 0, 0, 1"
-    )
+    columns = by_hand.execute("SELECT name, type FROM pragma_table_info('session_state')").fetchall()
+    lists = {"reached", "graced", "handed_back", "offered", "passed_over"}
+    values = {name: "'[]'" if name in lists else "0" if kind == "INTEGER" else "''" for name, kind in columns}
+    values |= {"id": "'S'", "recent_blocks": "'no list'", "revision": "1"}
+    by_hand.execute(f"INSERT INTO session_state ({', '.join(values)}) VALUES ({', '.join(values.values())})")
     by_hand.close()
 
 
