@@ -259,7 +259,8 @@ class _Page:
 
     def _promised(self) -> None:
         """Looks and promises of the lists; what is settled only in the long form, or as a number."""
-        left = [one for one in self.account.timed if self.verbose or not one.handled]
+        told = sorted(self.account.timed, key=lambda one: (one.at is None, one.at or 0))
+        left = [one for one in told if self.verbose or not one.handled]
         entries = [self.say.timed(one) for one in self._few(left)]
         settled = len(self.account.timed) - len(left)
         if len(left) > len(entries):
