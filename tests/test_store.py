@@ -259,6 +259,17 @@ def test_the_account_is_read_by_period_and_between_two_instants_both_included(st
     assert told(period="unknown") == told(since=41) == told(until=9) == []
 
 
+def test_a_periods_verdicts_can_be_had_bare_with_the_same_values(store: Any) -> None:
+    for at, name in ((10, "p"), (20, "q"), (30, "p")):
+        store.append_verdict(
+            VerdictRow(at=at, session="S", period=name, kind="block", rule="a.b", body=f'{{"at":{at}}}')
+        )
+    rows = store.verdicts(period="p")
+    assert store.bare_verdicts("p") == [(r.id, r.at, r.session, r.period, r.kind, r.rule, r.body) for r in rows]
+    assert len(rows) == 2
+    assert store.bare_verdicts("unknown") == []
+
+
 def test_a_failing_line_takes_the_whole_batch_with_it(store: Any) -> None:
     def lines() -> Iterator[RecordLine]:
         yield line()

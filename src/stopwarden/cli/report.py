@@ -14,6 +14,7 @@ from stopwarden.core.periods import covers, holds
 from stopwarden.hosts import claude_code
 from stopwarden.report import holes
 from stopwarden.report.account import account, as_json
+from stopwarden.report.judged import Bare
 from stopwarden.report.moments import moment
 from stopwarden.report.nights import nights
 from stopwarden.report.reading import LocalTimes, count, plain
@@ -122,7 +123,7 @@ def tell(
         if not (faults and _counts_faults(line)) and not (aside and line.kind == "store_damaged" and not line.text)
     ]
     ids = {period.id for period in periods}
-    verdicts = (row for period in periods for row in store.verdicts(period=period.id))  # one period's at a time
+    verdicts = (Bare._make(row) for period in periods for row in store.bare_verdicts(period.id))  # a period at a time
     return account(
         periods,
         now=now,

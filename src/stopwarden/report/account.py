@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from stopwarden.core.events import AwayPeriod, Instant
-    from stopwarden.report.judged import Judged
+    from stopwarden.report.judged import Bare, Judged
     from stopwarden.report.nights import Night
     from stopwarden.report.stories import Story
     from stopwarden.report.timeline import Look, Span
@@ -178,7 +178,7 @@ def account(
     *,
     now: Instant,
     lines: Iterable[RecordLine] = (),
-    verdicts: Iterable[VerdictRow] = (),
+    verdicts: Iterable[VerdictRow | Bare] = (),
     sessions: Iterable[SessionRow] = (),
     parked: Iterable[Parked] = (),
     snapshot: Callable[[str], str] = lambda digest: "",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from stopwarden.core.events import AwayPeriod, Instant
-    from stopwarden.report.judged import Judged
+    from stopwarden.report.judged import Bare, Judged
     from stopwarden.store.port import RecordLine, VerdictRow
 
 AT_A_TIME = 2_000  # verdicts whose records are held at once
@@ -33,7 +33,7 @@ class Heard:
         self,
         periods: Sequence[AwayPeriod],
         lines: Iterable[RecordLine],
-        verdicts: Iterable[VerdictRow],
+        verdicts: Iterable[VerdictRow | Bare],
         now: Instant,
     ) -> None:
         self.periods, self.now = periods, now
@@ -42,7 +42,7 @@ class Heard:
         self.judged: list[Judged] = []
         self._lines: defaultdict[str, list[RecordLine]] = defaultdict(list)  # by period
         self._judged: defaultdict[str, list[Judged]] = defaultdict(list)
-        self._newest: defaultdict[tuple[str, str], deque[VerdictRow]] = defaultdict(lambda: deque(maxlen=TRIED))
+        self._newest: defaultdict[tuple[str, str], deque[VerdictRow | Bare]] = defaultdict(lambda: deque(maxlen=TRIED))
         self.lines_of: defaultdict[str, list[RecordLine]] = defaultdict(list)  # by session
         self.judged_of: defaultdict[str, list[Judged]] = defaultdict(list)
         self._take(lines)
@@ -85,7 +85,7 @@ class Heard:
     def _holds(self, period: AwayPeriod, at: Instant) -> bool:
         return period.since <= at <= end_of(period, self.now)
 
-    def _judge(self, rows: Sequence[VerdictRow]) -> None:
+    def _judge(self, rows: Sequence[VerdictRow | Bare]) -> None:
         """Sorts verdicts in, those of one session in one period at a time."""
         together: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         for place, row in enumerate(rows):
@@ -101,7 +101,7 @@ class Heard:
             )
 
 
-def _some(rows: Iterable[VerdictRow]) -> Iterable[list[VerdictRow]]:
+def _some(rows: Iterable[VerdictRow | Bare]) -> Iterable[list[VerdictRow | Bare]]:
     """The rows, so many at a time, so that those read are let go."""
     source = iter(rows)
     while some := list(islice(source, AT_A_TIME)):

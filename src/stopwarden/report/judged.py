@@ -11,7 +11,7 @@ May not live here: what any of it means (see `timeline`).
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stopwarden.core.record import Record
 from stopwarden.wire import loads_at
@@ -22,6 +22,18 @@ if TYPE_CHECKING:
 
     from stopwarden.core.events import Instant
     from stopwarden.store.port import VerdictRow
+
+
+class Bare(NamedTuple):
+    """A stored verdict with what the account needs of its row, as `Store.bare_verdicts` gives it."""
+
+    id: int
+    at: Instant
+    session: str
+    period: str
+    kind: str
+    rule: str
+    body: str
 
 
 class Judged(Record):
@@ -47,7 +59,7 @@ _ROW = ("id", "at", "session", "period", "kind", "rule")
 _BODY = ("block", "look", "look_latest", "kept", "tokens", "unchanged_looks", "readable")
 
 
-def judged(rows: Sequence[VerdictRow]) -> list[Judged]:
+def judged(rows: Sequence[VerdictRow | Bare]) -> list[Judged]:
     """The few facts of each row, in the order given."""
     columns: dict[str, Sequence[Any]] = {name: list(map(attrgetter(name), rows)) for name in _ROW}
     facts = [_facts(row.kind == "block", row.body) for row in rows]

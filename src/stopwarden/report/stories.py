@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from stopwarden.core.events import Instant, Item
-    from stopwarden.report.judged import Judged
+    from stopwarden.report.judged import Bare, Judged
     from stopwarden.store.port import RecordLine, VerdictRow
 
     Key = tuple[str, str, str]  # the checkout or the session, the source, the item
@@ -95,7 +95,7 @@ class Told(Record):
 
     lines: tuple[RecordLine, ...]
     judged: tuple[Judged, ...]
-    newest: tuple[tuple[VerdictRow, ...], ...]
+    newest: tuple[tuple[VerdictRow | Bare, ...], ...]
 
 
 def stories(
@@ -168,7 +168,7 @@ def _of_one_night(night: Told, seen: Sequence[_Seen], roots: Mapping[str, str]) 
     return found
 
 
-def _last_lists(newest: Iterable[Sequence[VerdictRow]], snapshot: Callable[[str], str]) -> list[_Seen]:
+def _last_lists(newest: Iterable[Sequence[VerdictRow | Bare]], snapshot: Callable[[str], str]) -> list[_Seen]:
     """Of each session the newest verdict whose record can be read."""
     found = []
     for rows in newest:

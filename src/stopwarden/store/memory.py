@@ -228,6 +228,10 @@ class MemoryStore(Store):
         self._refuse_if_closed()
         return [row for row in self._verdicts.values() if _within(row, period, since, until)]
 
+    def bare_verdicts(self, period: str) -> list[tuple[int, Instant, str, str, str, str, str]]:
+        rows = self.verdicts(period=period)
+        return [(row.id, row.at, row.session, row.period, row.kind, row.rule, row.body) for row in rows]
+
     # parked questions
 
     def park(self, parked: Parked) -> int:

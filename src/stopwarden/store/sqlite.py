@@ -135,6 +135,9 @@ class SqliteStore(Database, Store):
             return self._records(VerdictRow, "verdicts", since=since, until=until)
         return self._records(VerdictRow, "verdicts_of_period", period=period, since=since, until=until)
 
+    def bare_verdicts(self, period: str) -> list[tuple[int, Instant, str, str, str, str, str]]:
+        return self._rows("bare_verdicts", period=storable(period))
+
     # parked questions
 
     def park(self, parked: Parked) -> int:

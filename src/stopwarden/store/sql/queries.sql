@@ -134,6 +134,10 @@ SELECT * FROM verdict WHERE at BETWEEN :since AND :until ORDER BY id;
 -- one period's verdicts between two instants, both included
 SELECT * FROM verdict WHERE period = :period AND at BETWEEN :since AND :until ORDER BY id;
 
+-- name: bare_verdicts
+-- one period's verdicts as the account of many nights reads them
+SELECT id, at, session, period, kind, rule, body FROM verdict WHERE period = :period ORDER BY id;
+
 -- name: asked_again
 -- counts a question that is parked already in this period; tells its number
 UPDATE parked SET times = times + 1
