@@ -44,7 +44,8 @@ _STATES: dict[str, ItemState] = {
     "o": "open", "g": "doing", "d": "done", "w": "waiting", "x": "dropped", "r": "removed",
 }  # fmt: skip
 _SIGNS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
-_HEADS = [letter + numeral for letter in "abcdefghjkmnpqrsuvwxyz" for numeral in "23456789"]  # `t3` is the host's
+_LETTERS = "abcdefghjkmnpqrsuvxyz"  # `t3` is the host's, `w3` the ledger's
+_HEADS = [letter + numeral for letter in _LETTERS for numeral in "23456789"]
 _PRIME = 1_073_741_789
 _STEP = 7_368_787
 _ALIKE_MAX = 400  # beyond so many pairs of reworded items only their order counts
