@@ -12,6 +12,7 @@ import apsw
 import pytest
 
 from stopwarden import wire
+from stopwarden.cli import retention
 from stopwarden.core.bounds import DAY
 from stopwarden.core.errors import StopwardenError
 from stopwarden.core.events import AwayPeriod, Reservation
@@ -359,6 +360,9 @@ def test_a_report_of_a_night_with_a_hole_says_so(person: Person) -> None:
     assert "are gone" not in person.said
     assert person.types("report", "--period", "newer") == 0
     assert "forgotten" not in person.said
+    assert person.types("forget", "--period", "old", "--yes") == 0
+    assert person.types("report", "--since", "2026-08-01") == 0
+    assert "entries of the record were forgotten" in " ".join(person.said.split()), "asked of that time, it is told"
 
 
 def test_lines_that_no_forgetting_accounts_for_are_still_told_as_lost(person: Person) -> None:
@@ -583,6 +587,14 @@ def test_doctor_says_how_much_is_kept_and_what_was_set_aside(person: Person) -> 
     assert [one["level"] for one in told] == ["ok", "WARN"]
     assert "older than 90 days or beyond 500 MB are forgotten" in told[0]["text"]
     assert "forget --damaged" in told[1]["do"]
+
+
+@pytest.mark.parametrize(
+    ("said", "bytes_"),
+    [("200MB", 200_000_000), ("1.5 GiB", 3 * 2**29), ("5000k", 5_000_000), ("1TB", 10**12), ("2 tib", 2**41)],
+)
+def test_sizes_are_read_as_they_are_written(said: str, bytes_: int) -> None:
+    assert retention.size_of(said) == bytes_
 
 
 def test_a_clock_that_jumps_ahead_does_not_cost_the_record(person: Person) -> None:

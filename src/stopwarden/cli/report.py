@@ -202,10 +202,11 @@ def _refuse_a_forgotten(
     store: Store, named: str, periods: Sequence[AwayPeriod], context: Context, now: Instant
 ) -> None:
     """Raises UsageError where the name is one of a night that was forgotten."""
-    if any(period.id.startswith(named) for period in periods):
+    if any(period.id == named for period in periods):
         return
+    begun = any(period.id.startswith(named) for period in periods)
     for one in holes.forgotten_between(store.lines(), 0, now):
-        if any(period.startswith(named) for period in one.periods):
+        if named in one.periods or (not begun and any(period.startswith(named) for period in one.periods)):
             at = moment(one.at, context.zone, now)
             raise UsageError(f"That away period was forgotten at {at}", do="What is left: stopwarden report --week")
 

@@ -33,7 +33,21 @@ AGE_MIN, SIZE_MIN = 7 * DAY, 1_000_000
 FRESH = 3 * DAY  # nights that ended since stay, whatever the limits say
 JUMP = 35 * DAY
 A_GO = 0.3  # seconds of forgetting, and as long again for texts and for room
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_UNITS = {"": 1} | {
+    f"{letter}{i}": (1024 if i else 1000) ** power
+    for power, letter in enumerate("kmgt", start=1)
+    for i in ("", "i")
+}
+    "": 1,
+    "k": 1_000,
+    "m": 1_000_000,
+    "g": 1_000_000_000,
+    "t": 10**12,
+    "ki": 2**10,
+    "mi": 2**20,
+    "gi": 2**30,
+    "ti": 2**40,
+}
 
 
 class Limits(Record):
@@ -72,7 +86,7 @@ def set_limits(store: Store, age: str | None, size: str | None) -> None:
 
 def size_of(said: str) -> int:
     """Bytes of "200MB", "1.5 GiB", "500k". Raises UsageError with what would be right."""
-    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(|k|m|g|ki|mi|gi)b?", said.strip().lower())
+    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(|k|m|g|t|ki|mi|gi|ti)b?", said.strip().lower())
     if found is None:
         raise UsageError(f"{said!r} is no size", do="Use for instance 200MB or 1GiB")
     size = int(float(found[1]) * _UNITS[found[2]])

@@ -217,7 +217,7 @@ def account(
         refused=tuple(one for one in asked if one.kind != "question") or _refused_lines(own),
         bounds=_bounds(own),
         failures=_failures(own, stops),
-        troubles=_troubles(own, all_lines, stops, begin, max(begin, end)),
+        troubles=_troubles(own, all_lines, stops, begin if since is None else since, max(begin, end)),
         stalls=_stalls(own),
         timed=tuple(timed),
         finished=any(period.ended_why == "done" for period in periods) or any(one.kind == "done" for one in stops),

@@ -96,6 +96,10 @@ class Phrases:
             lines.append("  " + " / ".join(plain(option, 40) for option in parked.options[:6]))
         return [*lines, f"  stopwarden answer {parked.id} TEXT"]
 
+    def to_answer(self, parked: Parked) -> str:
+        """The same in one line."""
+        return f'It asks: "{plain(parked.text, 120)}"  stopwarden answer {parked.id} TEXT'
+
     def needs_you(self, one: SessionAccount) -> list[str]:
         """What keeps this session from going on at the end, where that is the person's to mend."""
         last, name = one.now, self.names[one.id]
@@ -170,11 +174,9 @@ class Phrases:
 
     def _forgotten(self, trouble: Trouble) -> str:
         """What the person had forgotten of this time, which is not told."""
-        since = max(trouble.at, self.account.since)
-        until = max(since, min(int(trouble.text), self.account.until))
         gone = count(trouble.times, "entry of the record was", "entries of the record were")
-        when = self.times.span(since, until)
-        return f"{when} {gone} forgotten, as you had asked: what is told of that time is not all."
+        since, until = self.times.day_clock(trouble.at), self.times.day_clock(int(trouble.text))
+        return f"{since} to {until} {gone} forgotten, as you had asked: what is told of that time is not all."
 
     def not_done_why(self, story: Story) -> str:
         """Why an item of tonight is not done."""

@@ -114,6 +114,9 @@ class _Page:
     def _nothing_heard(self) -> None:
         so_far = " yet" if self.account.running else ""
         self.lines.append("")
+        if any(one.kind == "forgotten" for one in self.account.troubles):
+            self._section("NOTHING", ["Nothing of any session is recorded any more."])
+            return
         self._section("NOTHING", [f"No session was heard of{so_far}. Is its hook running? stopwarden doctor"])
 
     def _do_first(self) -> None:

@@ -71,7 +71,7 @@ class Plan(Record):
     sessions: tuple[str, ...] = ()  # those of which all goes
     verdicts: tuple[tuple[int, Instant, int], ...] = ()  # number, instant, bytes
     lines: tuple[tuple[int, Instant, int], ...] = ()
-    questions: tuple[tuple[int, Instant, int], ...] = ()  # number, instant, whether it was answered
+    questions: tuple[tuple[int, Instant, int], ...] = ()  # number, instant, whether it needs no answer
     ledger: tuple[int, ...] = ()
     holds: int = 0  # released ones whose words go
     finished: Instant = 0  # items finished, and holds released, before that go

@@ -27,8 +27,8 @@ SELECT period, sum(bytes) FROM (
 GROUP BY period;
 
 -- name: questions_going
--- the parked questions that go: number, instant, whether it was answered
-SELECT id, at, answered_at IS NOT NULL FROM parked
+-- the parked questions that go: number, instant, whether it needs no answer any more
+SELECT id, at, answered_at IS NOT NULL OR kind <> 'question' FROM parked
 WHERE (:session IS NULL OR session = :session)
     AND (period IN (SELECT id FROM temp.going_period)
         OR (at < :loose AND period NOT IN (SELECT id FROM away_period)))
