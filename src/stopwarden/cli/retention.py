@@ -33,21 +33,7 @@ AGE_MIN, SIZE_MIN = 7 * DAY, 1_000_000
 FRESH = 3 * DAY  # nights that ended since stay, whatever the limits say
 JUMP = 35 * DAY
 A_GO = 0.3  # seconds of forgetting, and as long again for texts and for room
-_UNITS = {"": 1} | {
-    f"{letter}{i}": (1024 if i else 1000) ** power
-    for power, letter in enumerate("kmgt", start=1)
-    for i in ("", "i")
-}
-    "": 1,
-    "k": 1_000,
-    "m": 1_000_000,
-    "g": 1_000_000_000,
-    "t": 10**12,
-    "ki": 2**10,
-    "mi": 2**20,
-    "gi": 2**30,
-    "ti": 2**40,
-}
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
 class Limits(Record):
