@@ -92,6 +92,18 @@ def test_a_night_with_nothing_wrong_says_so_in_one_line() -> None:
     assert "DO FIRST" not in text
 
 
+def test_a_night_that_lost_hours_is_not_said_to_have_gone_well() -> None:
+    """Nothing waits for the person, and yet a wake did not come for two hours."""
+    night = Night()
+    night.line("23:06", "prompt", "person")
+    night.stop("23:40", "waiting", look="00:20")
+    night.wake("02:20")
+    night.stop("02:40", "waiting", look="03:00")
+    text = page(night, "02:50")
+    assert "nothing went wrong" not in text
+    assert "Nothing waits for you. Time was lost, though: see below." in text
+
+
 @pytest.mark.parametrize("columns", [50, 60, 80, 110])
 def test_no_line_is_wider_than_the_screen_whatever_the_titles(columns: int) -> None:
     """Titles and questions are untrusted: escapes are taken out, long and wide ones are cut or wrapped."""

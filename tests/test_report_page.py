@@ -157,6 +157,17 @@ def test_a_night_with_nothing_wrong_says_so() -> None:
     assert "Over, 7 h 49 min early: the list was done" in parsed(night).said
 
 
+def test_a_night_that_lost_hours_is_not_said_to_have_gone_well() -> None:
+    """Nothing waits for the person, and yet a wake did not come for two hours."""
+    night = Night()
+    night.line("23:06", "prompt", "person")
+    night.stop("23:40", "waiting", look="00:20")
+    night.wake("02:20")
+    night.stop("07:29", "waiting", look="07:50")
+    night.end()
+    assert "Nothing waits for you The time" in parsed(night).said
+
+
 def test_a_night_of_which_nothing_was_heard_says_what_to_do() -> None:
     """No verdict, no line, no list."""
     night = Night()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stopwarden.report.phrases import Phrases
     from stopwarden.report.reading import LocalTimes
     from stopwarden.report.timeline import Span
+    from stopwarden.store.port import Parked
 
 STEPS = (15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY)
 TICKS = 9  # at most so many on an axis
@@ -111,7 +112,7 @@ def charts(account: Account, nights: Sequence[Night], zone: Zone, times: LocalTi
             if spans:
                 axis = _Axis(night.since, night.until)
                 asked = [parked for parked in account.open_questions if parked.session == one.id]
-                needs = [*say.needs_you(one), *(" ".join(say.question(parked)) for parked in asked)] if last else []
+                needs = [*say.needs_you(one), *map(_asks, asked)] if last else []
                 lane = _lane(account, one, spans, axis, say, crowded).replace(needs=tuple(needs))
                 if several and one.root:
                     lane = lane.replace(where=plain(one.root.rstrip("/").rpartition("/")[2], 40))
@@ -128,6 +129,10 @@ def charts(account: Account, nights: Sequence[Night], zone: Zone, times: LocalTi
                 )
             )
     return tuple(found)
+
+
+def _asks(parked: Parked) -> str:
+    return f'It asks: "{plain(parked.text, 120)}"  stopwarden answer {parked.id} TEXT'
 
 
 class _Axis:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stopwarden.store.port import Parked
 
 NAME = 60  # characters of a session's name
-WORTH_SAYING = 5 * MINUTE  # a shorter time stopped, as at the beginning, is no headline
+WORTH_SAYING = 5 * MINUTE  # a shorter time lost, or stopped as at the beginning, is no headline
 OPEN = 12  # a list of so many entries is shown, a longer one is folded
 MOVES = {"item_doing": "begun", "item_done": "done", "item_parked": "set aside", "item_added": "added"}
 MOVES |= {"item_removed": "taken off", "item_handed_back": "handed back", "item_reopened": "opened again"}
@@ -160,7 +160,8 @@ class _Writer:
             result=self._result(),
             state=self._state(),
             notes=tuple(self._notes()),
-            calm=not (account.empty or account.open_questions or first or aside or look_at),
+            calm=not (account.empty or account.open_questions or first or aside or look_at)
+            and account.total("lost") < WORTH_SAYING,
             heard=not account.empty,
             figures=tuple(self._figures()),
             questions=tuple(self._question(parked) for parked in account.open_questions),

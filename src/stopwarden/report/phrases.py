@@ -96,10 +96,6 @@ class Phrases:
             lines.append("  " + " / ".join(plain(option, 40) for option in parked.options[:6]))
         return [*lines, f"  stopwarden answer {parked.id} TEXT"]
 
-    def to_answer(self, parked: Parked) -> str:
-        """The same in one line."""
-        return f'It asks: "{plain(parked.text, 120)}"  stopwarden answer {parked.id} TEXT'
-
     def needs_you(self, one: SessionAccount) -> list[str]:
         """What keeps this session from going on at the end, where that is the person's to mend."""
         last, name = one.now, self.names[one.id]

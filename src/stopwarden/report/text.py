@@ -133,7 +133,10 @@ class _Page:
         entries += [line for one in self.covered for line in self.say.needs_you(one)]
         wrong = self.account.troubles or self.account.bounds or self.account.stalls
         if not entries and not wrong:
-            self._sentence("Nothing waits for you, and nothing went wrong.")
+            if self.account.total("lost") < WORTH_A_CAUSE:
+                self._sentence("Nothing waits for you, and nothing went wrong.")
+            else:
+                self._sentence("Nothing waits for you. Time was lost, though: see below.")
             return
         self.lines.append("")
         self._section("DO FIRST", entries)
