@@ -126,6 +126,10 @@ FAULTS = (
     Fault("a verdict can be deleted at any time", "store/sql/migrations/003_forgetting.sql", "ON verdict\nWHEN NOT EXISTS (SELECT 1 FROM forgetting)", "ON verdict\nWHEN 0", ("test_forgetting.py",)),
     Fault("a text that is still named is forgotten", "store/forgetting.py", "if digest not in named:", "if True:", ("test_forgetting.py",)),
     Fault("what stands behind a limit's time is kept", "hosts/claude_code_facts.py", "            break\n        kept.append(word)", "            pass\n        kept.append(word)", ("test_privacy.py",)),
+    Fault("a title becomes markup", "report/html.py", "autoescape=True", "autoescape=False", ("test_report_page.py",)),
+    Fault("a mistyped name costs a list", "cli/written.py", "if begins and mark.encode() not in begins:", "if False:", ("test_report_page.py",)),
+    Fault("time under two periods is told twice", "report/heard.py", "if found and since <= found[-1][1]:", "if False:", ("test_report_many_nights.py",)),
+    Fault("what an earlier night did is forgotten", "report/stories.py", "if earlier.outcome in as_left.get(later.outcome, ()):", "if False:", ("test_report_many_nights.py",)),
 )  # fmt: skip
 
 
