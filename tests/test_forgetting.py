@@ -62,6 +62,7 @@ def night(store: SqliteStore, name: str, since: int, *, session: str, ended: boo
     store.save_keeper(KeeperRow(session=session, pid=1, started="x", generation=1, at=since))
     store.save_fact("mode", session, "observe")
     store.save_fact("gone_said", f"{session} /{word}", "1")
+    store.save_fact("promise", f"{name} {word}", "1")
     store.save_list_snapshot(f"list /repo/TODO.md {name}", word)
     store.save_list_snapshot(f"list /repo/TODO.md {name} second line", word)
     store.save_list_snapshot(f"todos {session} {name}", word)
@@ -128,6 +129,8 @@ def test_an_old_night_goes_whole_and_the_newer_one_stays_whole(person: Person) -
     assert store.verdicts(period="old") == store.lines(period="old") == store.wakes("aaaa0001") == []
     assert store.session("aaaa0001") is store.keeper("aaaa0001") is None
     assert store.fact("mode", "aaaa0001") == store.fact("gone_said", f"aaaa0001 /{WORD}") == ""
+    assert store.fact("promise", f"old {WORD}") == ""
+    assert store.fact("promise", "newer work") == "1"
     assert store.host_todos("aaaa0001") == store.list_snapshot("list /repo/TODO.md old") == ""
     assert store.snapshot(store.put_snapshot("a text that every night names"))
     store.close()

@@ -19,6 +19,7 @@ from stopwarden.report.values import utc
 from stopwarden.store import beside, forgetting
 from stopwarden.store.forgetting import Choice
 from stopwarden.store.sqlite import SqliteStore
+from stopwarden.work import reservations
 
 if TYPE_CHECKING:
     import argparse
@@ -216,6 +217,8 @@ def _before(chosen: Choice | None) -> Instant | None:
 def _files_gone(context: Context, store: SqliteStore, whole: Whole, before: Instant | None) -> list[str]:
     """Removes the files that go, and what hooks left of what was taken in; those that could not be removed."""
     left = beside.remove(whole.files)
+    for session in whole.rows.sessions:
+        reservations.settle_sign(store, context.state_dir, session)
     try:
         if whole.faults:
             beside.forget_faults(context.state_dir, before)

@@ -140,12 +140,13 @@ def before_for_size(store: SqliteStore, marked: Collection[str], surplus: int, k
     Nights that ended at `keep_from` or later stay. None: there is nothing to forget for it.
     """
     sizes = dict(_all(store, "sizes"))
+    beside = max(1.0, used(store) / max(1, sum(sizes.values())))  # indexes, texts and all else grow with them
     before = None
     for period in sorted(_ended(store, marked), key=_end):
         if surplus <= 0 or _end(period) >= keep_from:
             break
         before = _end(period) + 1
-        surplus -= sizes.get(period.id, 0)
+        surplus -= int(sizes.get(period.id, 0) * beside)
     return before
 
 
@@ -244,7 +245,11 @@ class _Act:
             for source, newest in _all(store, "list_sources"):
                 if _is_of(source, newest, going):
                     _all(store, "forget_list_snapshot", source=source)
-            for every in ("wakes", "states", "host_todos", "keepers", "facts", "sessions"):
+            gone = {*going.sessions, *going.periods}
+            for subject, name in _all(store, "fact_names"):
+                if name in gone or not gone.isdisjoint(name.split()):
+                    _all(store, "forget_fact", subject=subject, name=name)
+            for every in ("wakes", "states", "host_todos", "keepers", "sessions"):
                 _all(store, f"forget_{every}")
             _all(store, "empty_holds", finished=going.finished)
             for number in going.ledger:

@@ -121,11 +121,13 @@ DELETE FROM host_todos WHERE session IN (SELECT id FROM temp.going_session);
 -- the keepers of sessions that go
 DELETE FROM keeper WHERE session IN (SELECT id FROM temp.going_session);
 
--- name: forget_facts
--- the facts of sessions that go: named after one, or after one and more words
-DELETE FROM fact WHERE name <> 'all' AND subject NOT IN ('spool', 'forgetting') AND (
-    name IN (SELECT id FROM temp.going_session)
-    OR (instr(name, ' ') > 0 AND substr(name, 1, instr(name, ' ') - 1) IN (SELECT id FROM temp.going_session)));
+-- name: fact_names
+-- how facts are called, but for those of everybody and our own
+SELECT subject, name FROM fact WHERE name <> 'all' AND subject NOT IN ('spool', 'forgetting');
+
+-- name: forget_fact
+-- one fact
+DELETE FROM fact WHERE subject = :subject AND name = :name;
 
 -- name: forget_sessions
 -- the sessions that go
