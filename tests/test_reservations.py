@@ -509,6 +509,8 @@ def test_bare_commands_point_at_peers(repo: Repository) -> None:
     for command in ("reserve", "renew", "release"):
         assert repo.types(command) == 2
         assert "stopwarden peers" in repo.complained
+    assert repo.types("reserve", "--footprint", "src", "issue-42") == 2
+    assert "before --footprint" in repo.complained
     assert repo.types("renew", "issue-42", "--all") == 2
     assert repo.types("release", "--all", "--token", "3") == 2
     assert repo.types("release", "--all") == 0

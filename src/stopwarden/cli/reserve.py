@@ -60,7 +60,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Claims one item."""
     said = " ".join(args.item).strip()
     if not said:
-        raise UsageError("Which item", kept="Nothing was reserved", do="Name one; what is held: stopwarden peers")
+        where = "Name one, before --footprint" if args.footprint else "Name one"
+        raise UsageError("Which item", kept="Nothing was reserved", do=f"{where}; what is held: stopwarden peers")
     footprint = rules.footprint_of(args.footprint)
     store = context.open_store()
     try:
