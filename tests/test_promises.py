@@ -302,3 +302,24 @@ def test_an_overdue_promise_is_one_line_in_the_record_and_touches_no_file(tmp_pa
         assert [line.text.split(";")[0] for line in store.lines() if line.kind == "stall"] == kinds
     store.close()
     assert {path: path.read_bytes() for path in night.project.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.case("A141")
+def test_a_stop_records_a_promise_past_its_time_once_and_judges_as_if_it_were_not_there(tmp_path: pathlib.Path) -> None:
+    """The stop after 22:00 writes one stall line; the list stays as it is, and the answer is the same without it."""
+    todo = "- [ ] A\n- promise 22:00: merge once CI is green\n"
+    night = HookNight(tmp_path, todo=todo)
+    night.away()
+    night.now = at("2026-11-30 22:30")
+    with_promise = night.send("stop")
+    night.send("stop")
+    store = night.store()
+    (stall,) = [line for line in store.lines() if line.kind == "stall"]
+    store.close()
+    assert stall.text.startswith("empty_promise; ")
+    assert stall.text.endswith("; merge once CI is green")
+    assert night.list.read_text() == todo
+    other = HookNight(tmp_path / "other", todo="- [ ] A\n")
+    other.away()
+    other.now = at("2026-11-30 22:30")
+    assert other.send("stop")["decision"] == with_promise["decision"]

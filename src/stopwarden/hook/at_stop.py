@@ -78,6 +78,10 @@ def judged(event: Event, store: Store, noted: Noted) -> str:
         at_event.delivered(store, event.session, event.now)
         noted.row = noted.row.replace(asked_safety_wake=period.id)
     _store(event, store, noted, period, stop, world, policy, verdict, gathered)
+    if gathered.bulleted:
+        from stopwarden.hook import promised
+
+        promised.noticed(store, gathered.bulleted, period, event.zone, event.now)
     return claude_code.stop_answer(verdict.replace(notice=_notice(verdict, stop, store, event)))
 
 

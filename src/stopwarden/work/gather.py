@@ -46,6 +46,7 @@ class Gathered(Record):
     reservations: tuple[Reservation, ...] = ()  # items named as in `items` and `ready`
     own: tuple[tuple[str, Reservation], ...] = ()  # what this session holds, as stored, by that name
     unread_ready: tuple[str, ...] = ()  # trackers that are not known now
+    bulleted: tuple[tuple[str, str, str], ...] = ()  # lists with plain bullets: path, name, whose own ("": shared)
 
 
 class ReadList(Record):
@@ -89,6 +90,11 @@ def gather(store: Store, row: SessionRow, period: AwayPeriod | None, env: Mappin
         reservations=other.reservations,
         own=other.own,
         unread_ready=other.unread,
+        bulleted=tuple(
+            (one.path, one.name, row.id if one.path == own else "")
+            for one in lists
+            if one.reading is not None and one.reading.bullets
+        ),
         unread=(*unread, *unread_todos),
         checklist=paths[0] if paths else own,
         gone=tuple(gone),
