@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from stopwarden.core.bounds import DAY, HOUR
 from stopwarden.report import html
-from stopwarden.report.lanes import SHAPES
-from stopwarden.report.page import KINDS, Page, page
+from stopwarden.report.lanes import KINDS, SHAPES
+from stopwarden.report.page import Page, page
 from tests.conftest import LONDON, at
 from tests.support.many_nights import busy_night, together, week
 from tests.support.terminal import Terminal
@@ -281,6 +281,15 @@ def test_sessions_that_need_a_look_come_first() -> None:
     assert lost == sorted(lost, reverse=True)
 
 
+def test_what_needs_the_person_leads_to_the_lane_it_is_about() -> None:
+    """Each question and each session that stands still links to its own lane in the newest night."""
+    whole = told(busy_night(40, 200))
+    lanes = {lane.anchor: lane for lane in whole.charts[-1].lanes}
+    assert len(lanes) == 40
+    assert all(any(one.text in line for line in lanes[one.anchor].needs) for one in whole.questions)
+    assert all(one.text in lanes[one.anchor].needs for one in whole.first)
+
+
 def test_stretches_too_narrow_to_see_are_drawn_together_and_say_so() -> None:
     """A bar a second would be no picture; marks that would stand on each other are one with their number."""
     night = Night(until="")
@@ -324,7 +333,7 @@ def test_two_hundred_sessions_are_one_page_of_less_than_two_megabytes() -> None:
     """Every one has its lane."""
     markup = html.render(busy_night(200, 400).account(), LONDON)
     assert len(markup.encode()) < 2_000_000
-    assert markup.count('<details class="session">') == 200
+    assert markup.count('<details class="session"') == 200
 
 
 def test_five_thousand_items_are_folded_and_all_there() -> None:

@@ -58,6 +58,8 @@ class Lane(Record):
     """One session in one night. `told` is the same in words, for whoever cannot see it."""
 
     name: str
+    session: str = ""
+    anchor: str = ""  # by which the page links to it
     where: str = ""  # its checkout, where there are several
     spent: str = ""
     needs: tuple[str, ...] = ()
@@ -85,7 +87,16 @@ class Chart(Record):
     attention: int = 0  # so many of them, the first, need a look
 
 
-# What the marks mean, in the order of the legend.
+# What the bars and the marks mean, in the order of the legend.
+KINDS = {
+    "working": "working",
+    "waiting": "waiting for a wake",
+    "lost": "lost",
+    "stopped": "stopped",
+    "finished": "nothing left",
+    "unknown": "not recorded",
+    "clock": "the clock was set",
+}
 SHAPES = {
     "look": "a wake came",
     "kept": "the keeper woke it",
@@ -103,7 +114,7 @@ def charts(account: Account, nights: Sequence[Night], zone: Zone, times: LocalTi
     covered = [one for one in account.sessions if one.covered and one.spans]
     crowded = sum(len(one.spans) for one in covered) > CROWDED
     several = len({one.root for one in covered}) > 1
-    found = []
+    found: list[Chart] = []
     for night in nights:
         last = night.until == account.until
         drawn = []
@@ -123,7 +134,10 @@ def charts(account: Account, nights: Sequence[Night], zone: Zone, times: LocalTi
                 Chart(
                     title=f"{times.day_clock(night.since)} – {times.day_clock(night.until)}",
                     ticks=_ticks(night.since, night.until, zone, times),
-                    lanes=tuple(lane for _, lane in drawn),
+                    lanes=tuple(
+                        lane.replace(anchor=f"night-{len(found) + 1}-lane-{number}")
+                        for number, (_, lane) in enumerate(drawn, 1)
+                    ),
                     low=len(drawn) > MANY,
                     attention=sum(order < _AT_EASE for order, _ in drawn),
                 )
@@ -177,6 +191,7 @@ def _lane(
     told += [(at, tip) for shape, at, tip in marks if shape in ("missed", "bound", "error", "question")]
     return Lane(
         name=say.names[one.id],
+        session=one.id,
         spent=_spent(spans),
         bars=tuple(_bars(spans, axis, say, crowded)),
         marks=tuple(_apart(marks, axis, say)),

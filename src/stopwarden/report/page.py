@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from stopwarden import __version__
 from stopwarden.core.bounds import MINUTE
 from stopwarden.core.record import Record
-from stopwarden.report.lanes import SHAPES, charts
+from stopwarden.report.lanes import KINDS, SHAPES, charts
 from stopwarden.report.moments import length
 from stopwarden.report.nights import nights
 from stopwarden.report.phrases import CAUSES, ENDED, SPENT, Phrases, proof
@@ -36,16 +36,6 @@ MOVES = {"item_doing": "begun", "item_done": "done", "item_parked": "set aside",
 MOVES |= {"item_removed": "taken off", "item_handed_back": "handed back", "item_reopened": "opened again"}
 SIGNS = {"done": "✓", "doing": "◐", "open": "○", "parked": "‖", "removed": "×", "dropped": "×", "handed_back": "↩"}
 
-KINDS = {
-    "working": "working",
-    "waiting": "waiting for a wake",
-    "lost": "lost",
-    "stopped": "stopped",
-    "finished": "nothing left",
-    "unknown": "not recorded",
-    "clock": "the clock was set",
-}
-
 
 class Figure(Record):
     """One headline figure."""
@@ -56,10 +46,18 @@ class Figure(Record):
     notes: tuple[str, ...] = ()
 
 
+class Need(Record):
+    """Something the person should do, and the lane of the session it is about."""
+
+    text: str
+    anchor: str = ""
+
+
 class Question(Record):
     """A question that waits for the person, and the command that answers it."""
 
     text: str
+    anchor: str
     asked: str
     options: tuple[str, ...]
     chosen: str
@@ -111,7 +109,7 @@ class Page(Record):
     heard: bool
     figures: tuple[Figure, ...]
     questions: tuple[Question, ...]
-    first: tuple[str, ...]
+    first: tuple[Need, ...]
     aside: tuple[Entry, ...]
     look_at: tuple[str, ...]
     nights: tuple[Row, ...]
@@ -142,14 +140,20 @@ class _Writer:
         self.covered = [one for one in account.sessions if one.covered]
         self.say = Phrases(account, self.times, {one.id: plain(one.name, NAME) for one in account.sessions})
         self.nights = nights(account, zone)
+        self.anchors: dict[str, str] = {}  # the newest lane of each session
 
     def page(self) -> Page:
         account, times = self.account, self.times
         end = f"now ({times.time_of_day(account.now)})" if account.running else times.day_clock(account.until)
-        first = tuple(line for one in self.covered for line in self.say.needs_you(one))
         aside = [story for story in account.tonight if _for_you(story)]
         when = f"{times.day_clock(account.since)} – {end}"
         drawn = charts(account, self.nights, self.zone, times, self.say)
+        self.anchors = {lane.session: lane.anchor for chart in drawn for lane in chart.lanes}
+        first = tuple(
+            Need(text=line, anchor=self.anchors.get(one.id, ""))
+            for one in self.covered
+            for line in self.say.needs_you(one)
+        )
         used = {mark.shape for chart in drawn for lane in chart.lanes for mark in lane.marks}
         drawn_kinds = {bar.kind for chart in drawn for lane in chart.lanes for bar in lane.bars}
         look_at = tuple(self._look_at())
@@ -240,6 +244,7 @@ class _Writer:
         name = self.say.names.get(parked.session, "")
         return Question(
             text=plain(parked.text, 600),
+            anchor=self.anchors.get(parked.session, ""),
             asked=f"asked {self.times.clock(parked.at)}{times}" + (f" by {name}" if len(self.covered) > 1 else ""),
             options=tuple(plain(option, 120) for option in parked.options),
             chosen=plain(parked.chosen, 300),
