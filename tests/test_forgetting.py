@@ -17,7 +17,7 @@ from stopwarden.core.bounds import DAY
 from stopwarden.core.errors import StopwardenError
 from stopwarden.core.events import AwayPeriod, Reservation
 from stopwarden.hook import spool
-from stopwarden.store import beside, forgetting, place
+from stopwarden.store import beside, database, forgetting, migrate, place
 from stopwarden.store.forgetting import Choice
 from stopwarden.store.forgotten import Forgotten, read_forgotten
 from stopwarden.store.port import KeeperRow, LedgerItem, Parked, RecordLine, SeenWake, SessionRow, VerdictRow
@@ -672,3 +672,12 @@ def test_random_nights_forgotten_at_random_leave_the_others_as_they_were(person:
     store.close()
     for number, name in enumerate(names):
         assert (name in gone) == (everywhere(person.state_dir, f"word{number} of {name}") == [])
+
+
+def test_every_statement_has_a_name_a_purpose_and_is_used() -> None:
+    text = pathlib.Path(migrate.SQL, "forgetting.sql").read_text(encoding="utf-8")
+    used = pathlib.Path(forgetting.__file__).read_text(encoding="utf-8")
+    for name, statement in database.queries(text).items():
+        assert f"-- name: {name}\n-- " in text
+        assert statement.count(";") == 1
+        assert f'"{name}"' in used or f'"{name.removeprefix("forget_")}"' in used, name

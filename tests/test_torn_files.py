@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import random
+import re
 import shutil
 
 import pytest
@@ -82,6 +83,9 @@ def runs(person: Person) -> dict[tuple[str, ...], int]:
             assert person.complained.startswith("stopwarden: "), person.complained
             assert person.complained.count(".") >= 2, f"what happened, what was kept, what to do: {person.complained}"
         assert codes[words] in (0, 1, 2, 4), person.complained
+        for path in re.findall(r"set aside as (\S+[0-9Z])\.", person.complained):
+            assert pathlib.Path(path).stat().st_size > 0 or "-wal" in path, "kept, not deleted"
+            assert person.types("report") in (0, 1), "the next command that writes begins a new one"
     return codes
 
 
@@ -101,6 +105,7 @@ def content(person: Person) -> dict[str, object]:
         store.close()
 
 
+@pytest.mark.case("A96")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_torn_database_is_set_aside_or_read_and_the_next_command_works(
     template: pathlib.Path, tmp_path: pathlib.Path, seed: int
