@@ -590,6 +590,52 @@ def test_a_lapsed_hold_is_not_renewed_but_reserved_again(repo: Repository) -> No
     assert repo.as_session(ONE, "reserve", "short") == 0
 
 
+def test_what_a_session_claims_after_it_was_said_to_have_ended_is_its_own(repo: Repository) -> None:
+    """An end that was heard before the claim says nothing about it: the session was taken up again."""
+    repo.save(repo.session(ONE, ended_at=repo.now - 60, ended_why="other"))
+    assert repo.as_session(ONE, "reserve", "issue-42") == 0
+    assert repo.as_session(TWO, "reserve", "issue-42") == 3
+
+
+def test_ten_holds_are_ten_in_whichever_projects_and_with_or_without_a_footprint(
+    repo: Repository, tmp_path: pathlib.Path
+) -> None:
+    """Nine here and one elsewhere leave no eleventh, also where only holds with paths would be in the way."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for number in range(9):
+        repo.as_session(ONE, "reserve", f"issue-{number}")
+    assert repo.as_session(ONE, "reserve", "over-there", cwd=elsewhere) == 0
+    assert repo.as_session(ONE, "reserve", "issue-9", "--footprint", "src") == 2
+    assert repo.as_session(ONE, "reserve", "issue-9") == 2
+    assert "over-there" in repo.complained
+
+
+def test_the_record_of_a_night_has_each_grant_once(repo: Repository) -> None:
+    """Reserved again by its holder it is renewed and no new grant; given back and taken over are lines of their own."""
+    repo.away_since()
+    repo.save(repo.session(ONE))
+    repo.save(repo.session(TWO))
+    repo.as_session(ONE, "reserve", "issue-42")
+    repo.now += 60
+    repo.as_session(ONE, "reserve", "issue-42")
+    repo.now += 3 * HOUR
+    repo.as_session(TWO, "reserve", "issue-42")
+    repo.as_session(TWO, "release", "issue-42")
+    with repo.store() as store:
+        told = [(line.kind, line.session) for line in store.lines() if line.item == "issue-42"]
+    assert told == [("reserved", ONE), ("reserved", TWO), ("hold_lost", ONE), ("released", TWO)]
+
+
+def test_a_session_is_in_the_checkout_recorded_for_it_wherever_its_shell_is(repo: Repository) -> None:
+    """`cd` into another worktree makes no other copy of it: what it reserved it can renew and give back from there."""
+    there = repo.worktree()
+    repo.save(repo.session(ONE))
+    repo.as_session(ONE, "reserve", "issue-42", cwd=there)
+    assert repo.hold("issue-42").root == repo.root
+    assert repo.as_session(ONE, "release", "issue-42") == 0
+
+
 # --- clocks -----------------------------------------------------------------------------------------
 
 
@@ -618,6 +664,15 @@ def test_a_clock_that_was_wrong_for_a_moment_costs_the_holder_nothing(repo: Repo
     assert repo.as_session(TWO, "reserve", "issue-42") == 3
     assert repo.as_session(ONE, "renew", "issue-42") == 0
     assert repo.hold("issue-42").first_seen is None
+
+
+@pytest.mark.case("A107")
+def test_a_renewal_after_the_clock_was_set_back_begins_the_lease_anew(repo: Repository) -> None:
+    """The claim lies ahead by that clock, so half the lease would be hours away: it is renewed at once."""
+    repo.as_session(ONE, "reserve", "issue-42")
+    repo.now -= 3 * HOUR
+    assert repo.as_session(ONE, "renew", "issue-42") == 0
+    assert repo.hold("issue-42").expires_at == repo.now + 2 * HOUR
 
 
 @pytest.mark.case("A108")
