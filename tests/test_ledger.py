@@ -18,7 +18,8 @@ from stopwarden.store.memory import MemoryStore
 from stopwarden.store.port import LedgerItem, Store
 from stopwarden.store.sqlite import open_sqlite
 from stopwarden.work import ledger, reservations
-from stopwarden.work.ledger import Actor, Ended, Failed, Passed, Started
+from stopwarden.work.ledger import Ended, Failed, Passed, Started
+from stopwarden.work.reservations import Actor
 from tests.conftest import at
 
 NINE = at("2026-11-30 21:00")

@@ -19,7 +19,8 @@ from stopwarden.store import database, place
 from stopwarden.store.port import LedgerItem
 from stopwarden.store.sqlite import SqliteStore, open_sqlite
 from stopwarden.work import ledger
-from stopwarden.work.ledger import Actor, Ended, Failed, Passed, Started
+from stopwarden.work.ledger import Ended, Failed, Passed, Started
+from stopwarden.work.reservations import Actor
 from tests.support.failing_disk import failing_disk
 from tests.support.person import Person
 

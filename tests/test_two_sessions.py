@@ -10,7 +10,7 @@ import pytest
 from stopwarden.core.bounds import Policy
 from stopwarden.core.events import Item, Reservation
 from stopwarden.core.reservations import Claim, Granted
-from stopwarden.store.port import LedgerItem, Store
+from stopwarden.store.port import LedgerItem
 from stopwarden.work import checkout, reservations
 from tests.support.night import SESSION, HookNight, cron
 from tests.support.stops import NIGHT, SOON, Night, items

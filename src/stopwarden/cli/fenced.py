@@ -45,7 +45,7 @@ def writing(
     bare = lists.bare(found.item.id)
     released = ""
     try:
-        by = ledger.actor(context, store).replace(project=project)
+        by = holds.asker(context, store).replace(project=project)
         with (
             _told_apart(found, lambda: not ends or _is_over(store.reservation(place, bare))) as edited,
             store.transaction(),
@@ -71,7 +71,7 @@ def beginning(args: argparse.Namespace, context: Context, found: Found, lease: i
 
     Raises HeldError or RefusedError before anything is written, and the Store…Error classes.
     """
-    session = ledger.session_here(context)
+    session = holds.session_of(context)
     store = context.open_store() if session else _store(context, must=False)
     if store is None:
         yield None
@@ -79,7 +79,7 @@ def beginning(args: argparse.Namespace, context: Context, found: Found, lease: i
     project, place = checkout.place_of_list(found.one.path)
     bare = lists.bare(found.item.id)
     try:
-        by = ledger.actor(context, store).replace(project=project)
+        by = holds.asker(context, store).replace(project=project)
         target = _target(found, project, place)
         nonce = os.urandom(16).hex()
         with _told_apart(found, lambda: _is_of(store.reservation(place, bare), nonce)) as edited, store.transaction():
@@ -154,7 +154,7 @@ def _store(context: Context, *, must: bool) -> Store | None:
     try:
         return context.open_store() if ledger.database_there(context) else None
     except StopwardenError as error:
-        if must or ledger.session_here(context):
+        if must or holds.session_of(context):
             raise
         context.warn(f"stopwarden: {error} The list is changed without what is stored about it.")
         return None

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from stopwarden.cli.context import Context
-    from stopwarden.cli.holds import Asker, Target
+    from stopwarden.cli.holds import Target
     from stopwarden.core.events import Instant, Reservation
     from stopwarden.core.reservations import Denied
     from stopwarden.store.port import Store
+    from stopwarden.work.reservations import Actor
 
 NO_CLOCK = "a time that no clock shows"
 
@@ -152,7 +153,7 @@ def state_of(held: Reservation, now: Instant) -> str:
     return "lapsed" if rules.is_taken(held, now) else "free"
 
 
-def as_json(held: Reservation, by: Asker, context: Context, holder: str = "") -> dict[str, Any]:
+def as_json(held: Reservation, by: Actor, context: Context, holder: str = "") -> dict[str, Any]:
     """A hold as plain values; which checkout is said, never a checkout's key."""
     return {
         "item": held.item,
@@ -174,7 +175,7 @@ def as_json(held: Reservation, by: Asker, context: Context, holder: str = "") ->
     }
 
 
-def denied_json(denied: Denied, target: Target, by: Asker, store: Store, context: Context) -> dict[str, Any]:
+def denied_json(denied: Denied, target: Target, by: Actor, store: Store, context: Context) -> dict[str, Any]:
     """A refusal as plain values."""
     who = holders(store, denied.by)
     return {

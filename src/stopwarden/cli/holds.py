@@ -11,39 +11,38 @@ any sentence about a hold (`cli.hold_words`).
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from stopwarden.cli import lists
+from stopwarden.cli import hold_words, lists
 from stopwarden.cli.hold_words import called
 from stopwarden.core.errors import RefusedError, StoreUnwritableError, UsageError
 from stopwarden.core.record import Record
+from stopwarden.core.reservations import Denied
 from stopwarden.hook import spool
 from stopwarden.hook.note import take_all
 from stopwarden.report.reading import plain
 from stopwarden.work import checkout
+from stopwarden.work.reservations import Actor
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from stopwarden.cli.context import Context
+    from stopwarden.core.errors import StopwardenError
     from stopwarden.core.events import Reservation
+    from stopwarden.core.reservations import Granted
     from stopwarden.store.port import Store
+
+    Act = Callable[..., Granted | Denied]
 
 SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "QWEN_CODE_SESSION_ID", "GEMINI_SESSION_ID")
 LEDGER_ID = re.compile(r"w([0-9]{1,15})")
 FREE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 LIKE_AN_ID = re.compile(r"[a-z][2-9][2-9a-z]{1,4}|[0-9]+\.[a-z][2-9][2-9a-z]*|t[0-9]+|w[0-9]+")
 ITEM_HELP = "its id, the beginning of its text, its line as :12, an id of the ledger (w12), or any name (issue-42)"
-
-
-class Asker(Record):
-    """Who types the command: a session in its checkout, or the person (session "") in this one."""
-
-    session: str
-    root: str
-    copy: str
-    project: str
 
 
 class Target(Record):
@@ -61,6 +60,14 @@ class Target(Record):
         return called(self.item, self.title)
 
 
+class Words(NamedTuple):
+    """How `renew` or `release` speaks: its participle, what it did, why it did not."""
+
+    word: str
+    said: Callable[[Granted, Target, Context], str]
+    refused: Callable[[Denied, Target, Store, Context], StopwardenError]
+
+
 def add_words(parser: argparse.ArgumentParser) -> None:
     """What `renew` and `release` share: the item or all, the token, the list."""
     parser.add_argument("item", nargs="*", metavar="ITEM", help=ITEM_HELP)
@@ -70,7 +77,7 @@ def add_words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the answer as one JSON object, times in UTC")
 
 
-def meant_by(args: argparse.Namespace, context: Context, store: Store, by: Asker) -> list[Target]:
+def meant_by(args: argparse.Namespace, context: Context, store: Store, by: Actor) -> list[Target]:
     """What `renew` or `release` is to be done to: the item named, or with `--all` all that the asker holds."""
     said = " ".join(args.item).strip()
     if args.all == bool(said):
@@ -86,16 +93,56 @@ def meant_by(args: argparse.Namespace, context: Context, store: Store, by: Asker
     return [target_of(held) for held in own(store, by)]
 
 
+def carry_out(args: argparse.Namespace, context: Context, act: Act, words: Words) -> int:
+    """Renews or releases what is meant, one hold after the other, and says what became of each.
+
+    The exit code is that of the first refusal, 0 if there was none.
+    """
+    store = context.open_store()
+    code, told = 0, []
+    try:
+        by = asker(context, store)
+        targets = meant_by(args, context, store, by)
+        for target in targets:
+            done = act(
+                store,
+                target.place,
+                target.item,
+                by.session,
+                context.now,
+                token=args.token,
+                copy=by.copy,
+                state_dir=context.state_dir,
+                first=lambda: hear(store, context),
+            )
+            if isinstance(done, Denied):
+                refused = words.refused(done, target, store, context)
+                code = code or refused.exit_code
+                told.append(hold_words.denied_json(done, target, by, store, context))
+                context.warn(f"stopwarden: {refused}")
+                continue
+            told.append({"v": 1, "done": True, "how": done.how} | hold_words.as_json(done.row, by, context))
+            if not args.json:
+                context.say(words.said(done, target, context))
+        if args.json:
+            context.say(json.dumps({"v": 1, words.word: told} if args.all else told[0]))
+        elif not targets:
+            context.say(f"Nothing is held, so nothing was {words.word}.")
+    finally:
+        store.close()
+    return code
+
+
 # --- who asks, and for what -------------------------------------------------------------------
 
 
-def asker(context: Context, store: Store, *, only_looks: bool = False) -> Asker:
+def asker(context: Context, store: Store, *, only_looks: bool = False) -> Actor:
     """Who asks, and in which checkout: a session is in the one recorded for it, wherever its shell is now.
 
     Raises RefusedError for an agent that does not say which session it is: what it held would pass for
     the person's, which never lapses. `only_looks`: nothing is to be held, so it does not matter.
     """
-    session = next((said for name in SESSION_VARIABLES if (said := _said(context.env.get(name)))), "")
+    session = session_of(context)
     if not session and context.inside_agent and not only_looks:
         raise RefusedError(
             "An agent program started this command, and it does not say which session it is",
@@ -105,7 +152,12 @@ def asker(context: Context, store: Store, *, only_looks: bool = False) -> Asker:
     known = store.session(session) if session else None
     root = known.root if known is not None and known.root else checkout.find_root(context.cwd)
     copy = checkout.copy_key(root, context.state_dir)
-    return Asker(session=session, root=root, copy=copy, project=checkout.project_key(root))
+    return Actor(session=session, root=root, copy=copy, project=checkout.project_key(root))
+
+
+def session_of(context: Context) -> str:
+    """The session whose shell this is, "" for the person."""
+    return next((said for name in SESSION_VARIABLES if (said := _said(context.env.get(name)))), "")
 
 
 def _said(value: str | None) -> str:
@@ -114,7 +166,7 @@ def _said(value: str | None) -> str:
     return "" if said in ("null", "undefined", "None") else said
 
 
-def target(context: Context, store: Store, by: Asker, said: str, named: str | None) -> Target:
+def target(context: Context, store: Store, by: Actor, said: str, named: str | None) -> Target:
     """The item that words name. Raises UsageError and ListError.
 
     What looks like an id of a list or of the ledger and is none is refused: a slip of the finger
@@ -157,7 +209,7 @@ def _unknown(error: UsageError, said: str, named: str | None) -> UsageError:
     )
 
 
-def own_target(context: Context, store: Store, by: Asker, said: str, named: str | None) -> Target:
+def own_target(context: Context, store: Store, by: Actor, said: str, named: str | None) -> Target:
     """The item that words name, what the asker holds first: it may be off its list by now. Raises as `target`."""
     said = said.strip()
     bare = said.rpartition(".")[2] if LIKE_AN_ID.fullmatch(said) else said
@@ -193,7 +245,7 @@ def refuse_what_is_over(target: Target) -> None:
         )
 
 
-def own(store: Store, by: Asker) -> list[Reservation]:
+def own(store: Store, by: Actor) -> list[Reservation]:
     """What the asker holds, live or lapsed; the person's holds are those without a session."""
     if by.session:
         return store.reservations_of(session=by.session)

@@ -18,7 +18,6 @@ from stopwarden.cli.holds import Target
 from stopwarden.core.errors import StopwardenError, UsageError
 from stopwarden.report.reading import plain
 from stopwarden.work import checkout, ready, reservations
-from stopwarden.work.ledger import Actor
 
 if TYPE_CHECKING:
     import argparse
@@ -28,19 +27,7 @@ if TYPE_CHECKING:
     from stopwarden.core.events import Reservation
     from stopwarden.core.reservations import Denied
     from stopwarden.store.port import LedgerItem, Store, TrackedItem
-
-SESSION = "CLAUDE_CODE_SESSION_ID"
-
-
-def session_here(context: Context) -> str:
-    """The session in which this command runs, "" for the person."""
-    return context.env.get(SESSION, "").strip()[:200]
-
-
-def actor(context: Context, store: Store) -> Actor:
-    """Who acts, and in which project: the one of the session's checkout, else of the directory one is in."""
-    by = holds.asker(context, store)
-    return Actor(project=by.project, session=by.session, copy=by.copy, root=by.root)
+    from stopwarden.work.reservations import Actor
 
 
 @contextlib.contextmanager
@@ -48,7 +35,7 @@ def opened(context: Context) -> Iterator[tuple[Store, Actor]]:
     """The store and who acts. Raises the Store…Error classes."""
     store = context.open_store()
     try:
-        yield store, actor(context, store)
+        yield store, holds.asker(context, store)
     finally:
         store.close()
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stopwarden.cli.context import Context
     from stopwarden.core.events import Instant, Item, Reservation
     from stopwarden.store.port import LedgerItem, Store, TrackedItem, Tracker
-    from stopwarden.work.ledger import Actor
+    from stopwarden.work.reservations import Actor
 
 SHOWN = 100  # of the ledger, and
 SHOWN_TRACKED = 20  # of each tracker: an agent reads this

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stopwarden.core.events import Item
     from stopwarden.store.port import Store
     from stopwarden.work.gather import ReadList
-    from stopwarden.work.ledger import Actor
+    from stopwarden.work.reservations import Actor
 
 BOXES = {"open": "[ ]", "doing": "[/]", "done": "[x]", "waiting": "[?]", "dropped": "[-]", "removed": " - "}
 

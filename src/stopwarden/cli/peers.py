@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from stopwarden.cli.context import Context
     from stopwarden.core.events import Instant, Reservation, SessionState
     from stopwarden.store.port import SessionRow, Store
+    from stopwarden.work.reservations import Actor
 
 UNHEARD = 10 * 60  # seconds without an event after which "working" is no longer said
 FARTHEST = 10**11  # seconds: no instant of ours is later
@@ -146,7 +147,7 @@ def _counts(peers: Sequence[Peer]) -> dict[str, int]:
     return counted
 
 
-def _as_json(one: Peer, by: holds.Asker, context: Context) -> dict[str, Any]:
+def _as_json(one: Peer, by: Actor, context: Context) -> dict[str, Any]:
     return hold_words.as_json(one.held, by, context, one.holder) | {
         "state": one.state,
         "free_from": hold_words.utc_or_none(_free_from(one, context.now())),
@@ -163,7 +164,7 @@ def _free_from(one: Peer, now: Instant) -> Instant | None:
 # --- telling ------------------------------------------------------------------------------------
 
 
-def _text(peers: Sequence[Peer], by: holds.Asker, context: Context, *, everything: bool) -> list[str]:
+def _text(peers: Sequence[Peer], by: Actor, context: Context, *, everything: bool) -> list[str]:
     if not peers:
         return [_nothing(everything)]
     lines = [f"Times are {context.zone.name}."]
@@ -184,7 +185,7 @@ def _text(peers: Sequence[Peer], by: holds.Asker, context: Context, *, everythin
     return lines
 
 
-def _columns(one: Peer, by: holds.Asker, context: Context) -> list[str]:
+def _columns(one: Peer, by: Actor, context: Context) -> list[str]:
     """Item, holder, until when, and where the holder is and how it stands."""
     held = one.held
     where = "this checkout" if held.copy == by.copy else f"another checkout, {plain(held.root, 80)}"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import functools
 from typing import TYPE_CHECKING
 
 from stopwarden.cli import hold_words, holds
 from stopwarden.cli.reserve import lease_said
 from stopwarden.core import leases
-from stopwarden.core.reservations import Denied, Granted
 from stopwarden.work import reservations
 
 if TYPE_CHECKING:
     import argparse
 
     from stopwarden.cli.context import Context
+    from stopwarden.core.reservations import Granted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,40 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Renews one hold, or all of them; the first refusal is the exit code."""
     lease = None if args.lease is None else lease_said(args.lease)
-    store = context.open_store()
-    code, told = 0, []
-    try:
-        by = holds.asker(context, store)
-        targets = holds.meant_by(args, context, store, by)
-        for target in targets:
-            done = reservations.renew(
-                store,
-                target.place,
-                target.item,
-                by.session,
-                context.now,
-                lease=lease,
-                token=args.token,
-                copy=by.copy,
-                state_dir=context.state_dir,
-                first=lambda: holds.hear(store, context),
-            )
-            if isinstance(done, Denied):
-                refused = hold_words.refusal(done, target, store, context)
-                code = code or refused.exit_code
-                told.append(hold_words.denied_json(done, target, by, store, context))
-                context.warn(f"stopwarden: {refused}")
-                continue
-            told.append({"v": 1, "done": True, "how": done.how} | hold_words.as_json(done.row, by, context))
-            if not args.json:
-                context.say(_said(done, target, context))
-        if args.json:
-            context.say(json.dumps({"v": 1, "renewed": told} if args.all else told[0]))
-        elif not targets:
-            context.say("Nothing is held, so nothing was renewed.")
-    finally:
-        store.close()
-    return code
+    act = functools.partial(reservations.renew, lease=lease)
+    return holds.carry_out(args, context, act, holds.Words("renewed", _said, hold_words.refusal))
 
 
 def _said(done: Granted, target: holds.Target, context: Context) -> str:

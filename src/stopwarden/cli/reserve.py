@@ -13,7 +13,7 @@ from stopwarden.core import leases
 from stopwarden.core import reservations as rules
 from stopwarden.core.bounds import LEASE_DEFAULT
 from stopwarden.core.errors import RefusedError, UsageError
-from stopwarden.core.reservations import Claim, Denied, Granted
+from stopwarden.core.reservations import Denied, Granted
 from stopwarden.report.reading import plain
 from stopwarden.work import reservations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stopwarden.cli.context import Context
     from stopwarden.core.events import Reservation
     from stopwarden.store.port import Store
+    from stopwarden.work.reservations import Actor
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,19 +70,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         lease = _lease(args.lease, by.session)
         target = holds.target(context, store, by, said, args.list)
         holds.refuse_what_is_over(target)
-        ask = Claim(
-            item=target.item,
-            place=target.place,
-            project=target.project,
-            session=by.session,
-            copy=by.copy,
-            root=by.root,
-            title=target.title,
-            lease=lease,
+        nonce = uuid.uuid4().hex
+        ask = by.claim(target.item, target.title, lease, nonce, place=target.place, project=target.project).replace(
             footprint=footprint,
             take_over=args.take_over,
             from_others=args.take_over and _may_take(context, store),
-            nonce=uuid.uuid4().hex,
         )
         told = reservations.reserve(
             store, ask, context.now, state_dir=context.state_dir, first=lambda: holds.hear(store, context)
@@ -129,7 +122,7 @@ def _may_take(context: Context, store: Store) -> bool:
 
 
 def _say(
-    args: argparse.Namespace, context: Context, store: Store, by: holds.Asker, target: holds.Target, told: Granted
+    args: argparse.Namespace, context: Context, store: Store, by: Actor, target: holds.Target, told: Granted
 ) -> None:
     row, lost = told.row, told.replaced
     who = hold_words.holders(store, [row] if lost is None else [row, lost])
@@ -154,7 +147,7 @@ def _say(
     context.say(f"When it is finished or given up: stopwarden release {row.item}")
 
 
-def _replaced(lost: Reservation, who: str, by: holds.Asker, store: Store, context: Context) -> str:
+def _replaced(lost: Reservation, who: str, by: Actor, store: Store, context: Context) -> str:
     """What ended by it, in one sentence."""
     where = "this checkout" if lost.copy == by.copy else f"another checkout, {plain(lost.root, 120)}"
     if lost.session == by.session:

@@ -12,7 +12,7 @@ from stopwarden.cli.ledger_view import hold_json, item_json
 from stopwarden.cli.reserve import lease_said
 from stopwarden.core.bounds import LEASE_DEFAULT
 from stopwarden.core.errors import UsageError
-from stopwarden.core.reservations import Claim, Denied
+from stopwarden.core.reservations import Denied
 from stopwarden.report.moments import moment
 from stopwarden.work import ledger as acts
 from stopwarden.work import reservations
@@ -110,17 +110,7 @@ def _tracked(args: argparse.Namespace, context: Context, item: TrackedItem, leas
                 kept="Nothing was changed",
                 do=f"Begin it there; to keep sessions off it: stopwarden reserve {item.id}",
             )
-        ask = Claim(
-            item=item.id,
-            place=by.project,
-            project=by.project,
-            session=by.session,
-            copy=by.copy,
-            root=by.root,
-            title=item.title,
-            lease=lease,
-            nonce=os.urandom(16).hex(),
-        )
+        ask = by.claim(item.id, item.title, lease, os.urandom(16).hex())
         granted = reservations.reserve(
             store, ask, context.now, state_dir=context.state_dir, first=lambda: holds.hear(store, context)
         )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from stopwarden.cli.context import Context
     from stopwarden.store.port import Store, Tracker
-    from stopwarden.work.ledger import Actor
+    from stopwarden.work.reservations import Actor
 
 ACTS = ("add", "list", "read", "remove")
 

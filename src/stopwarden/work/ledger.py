@@ -21,7 +21,7 @@ from stopwarden.core import ledger as rules
 from stopwarden.core.bounds import LEASE_DEFAULT
 from stopwarden.core.errors import RefusedError, StoreBusyError, StoreUnwritableError, UsageError
 from stopwarden.core.record import Record
-from stopwarden.core.reservations import Claim, Denied
+from stopwarden.core.reservations import Denied
 from stopwarden.store.port import LedgerItem
 from stopwarden.work import reservations
 from stopwarden.work.titles import one_line
@@ -33,21 +33,13 @@ if TYPE_CHECKING:
 
     from stopwarden.core.events import Instant, ItemState, Reservation
     from stopwarden.store.port import Store
+    from stopwarden.work.reservations import Actor
 
     WaitsOn = Literal["person", "external", "session"]
 
 VERIFY_MAX = 4_000  # characters of a verify command
 NEEDS_MAX = 100  # of one item
 WHY_MAX = 300
-
-
-class Actor(Record):
-    """Who acts, and from where. Without a session it is the person."""
-
-    project: str
-    session: str = ""
-    copy: str = ""
-    root: str = ""
 
 
 class Started(Record):
@@ -149,17 +141,7 @@ def start(
             _refuse_unmet(store, item)
             held = None
             if by.session:
-                ask = Claim(
-                    item=item.id,
-                    place=item.project,
-                    project=item.project,
-                    session=by.session,
-                    copy=by.copy,
-                    root=by.root,
-                    title=item.title,
-                    lease=lease,
-                    nonce=nonce,
-                )
+                ask = by.claim(item.id, item.title, lease, nonce)
                 granted = reservations.reserve(store, ask, clock, state_dir=state_dir)
                 if isinstance(granted, Denied):
                     return granted

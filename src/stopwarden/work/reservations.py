@@ -25,6 +25,7 @@ from stopwarden.core import leases, periods
 from stopwarden.core import reservations as rules
 from stopwarden.core.bounds import LEASE_MIN, MINUTE
 from stopwarden.core.errors import HeldError, StopwardenError, StoreUnwritableError
+from stopwarden.core.record import Record
 from stopwarden.core.reservations import Claim, Denied, Granted
 from stopwarden.store.port import RecordLine
 
@@ -40,6 +41,29 @@ HELD = "held"
 SIGN_UNIT = 10  # seconds; `hook.run` reads it, a test holds the two together
 SIGN_PAUSE = 5 * MINUTE  # at most: so long a session that works is not heard of
 _SIGN = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Actor(Record):
+    """Who acts, and from where: a session in its checkout, or the person (session "") in this one."""
+
+    project: str
+    session: str = ""
+    copy: str = ""
+    root: str = ""
+
+    def claim(self, item: str, title: str, lease: int, nonce: str, *, place: str = "", project: str = "") -> Claim:
+        """Its claim of an item of its project, or of another place in another project."""
+        return Claim(
+            item=item,
+            place=place or self.project,
+            project=project or self.project,
+            session=self.session,
+            copy=self.copy,
+            root=self.root,
+            title=title,
+            lease=lease,
+            nonce=nonce,
+        )
 
 
 def reserve(
