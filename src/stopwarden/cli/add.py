@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING
 
 from stopwarden.cli import ledger, lists
-from stopwarden.core.errors import ListError, UsageError
+from stopwarden.core.errors import UsageError
 from stopwarden.core.ledger import PRIORITY_DEFAULT
-from stopwarden.work import checkout, edits, files, gather
+from stopwarden.work import edits, files, gather
 from stopwarden.work import ledger as acts
 from stopwarden.work.titles import one_line
 
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         names = ", ".join(gather.name_of(path, meant.root) for path in meant.paths)
         raise UsageError(f"Several lists may be meant: {names}", kept="Nothing was changed", do="Say which with --list")
     one = meant.lists[0]
-    _begin(meant, one.path, context, named=bool(args.list))
+    lists.begin(meant, one.path, context, named=bool(args.list))
     line = 0
 
     def change(text: str) -> str:
@@ -99,16 +98,3 @@ def _to_ledger(args: argparse.Namespace, context: Context, title: str) -> int:
     if item.verify:
         context.say(f"It is done when this passes: {one_line(item.verify)}")
     return 0
-
-
-def _begin(meant: lists.Meant, path: str, context: Context, *, named: bool) -> None:
-    """Makes the list where there is none yet: the one named, or the session's own."""
-    if os.path.lexists(path):
-        return
-    session = context.env.get("CLAUDE_CODE_SESSION_ID", "")
-    if session and path == checkout.own_list_path(meant.root, session):
-        checkout.make_own_list(meant.root, session)
-    elif named:
-        files.create(path, "# To do\n", gather.name_of(path, meant.root))
-    else:
-        raise ListError(f"{path} (it is not there)", kept="Nothing was changed", do="Name another one with --list")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from stopwarden.cli import holds, ledger, lists
 from stopwarden.core import leases
 from stopwarden.core.errors import RefusedError, StopwardenError, StoreBusyError, StoreUnwritableError
-from stopwarden.core.reservations import Claim, Denied
+from stopwarden.core.reservations import Denied
 from stopwarden.work import checkout, reservations
 
 if TYPE_CHECKING:
@@ -86,17 +86,7 @@ def beginning(args: argparse.Namespace, context: Context, found: Found, lease: i
             holds.hear(store, context)
             held = store.reservation(place, bare)
             if session:
-                ask = Claim(
-                    item=bare,
-                    place=place,
-                    project=project,
-                    session=session,
-                    copy=by.copy,
-                    root=by.root,
-                    title=found.item.title,
-                    lease=lease,
-                    nonce=nonce,
-                )
+                ask = by.claim(bare, found.item.title, lease, nonce, place=place)
                 granted = reservations.reserve(store, ask, context.now, state_dir=context.state_dir)
                 if isinstance(granted, Denied):
                     raise ledger.refusal(granted, target, args, context, store)

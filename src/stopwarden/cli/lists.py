@@ -263,6 +263,19 @@ def how_it_stands(one: ReadList) -> str:
     return f"{one.name}: " + ", ".join([parts[0], *(part for part in parts[1:] if not part.startswith("0 "))])
 
 
+def begin(meant: Meant, path: str, context: Context, *, named: bool) -> None:
+    """Makes the list where there is none yet: the one named, or the session's own. Raises ListError."""
+    if os.path.lexists(path):
+        return
+    session = context.env.get("CLAUDE_CODE_SESSION_ID", "")
+    if session and path == checkout.own_list_path(meant.root, session):
+        checkout.make_own_list(meant.root, session)
+    elif named:
+        files.create(path, "# To do\n", gather.name_of(path, meant.root))
+    else:
+        raise ListError(f"{path} (it is not there)", kept="Nothing was changed", do="Name another one with --list")
+
+
 def read_again(one: ReadList) -> ReadList:
     """The list as it stands after a change, to tell of it."""
     reading = read(files.read_list(one.path, one.name).text)

@@ -45,7 +45,7 @@ def write(context: Context, named: str | None, kind: str, at: Instant, text: str
         names = ", ".join(gather.name_of(path, meant.root) for path in meant.paths)
         raise UsageError(f"Several lists may be meant: {names}", kept="Nothing was changed", do="Say which with --list")
     one = meant.lists[0]
-    _begin(meant, one.path, context, named=bool(named))
+    lists.begin(meant, one.path, context, named=bool(named))
     since = _since(context, one.path)
     clock = promises.clock_of(at, since, context.zone)
     line = 0
@@ -189,16 +189,3 @@ def _since(context: Context, path: str) -> Instant:
         return int(os.stat(path).st_mtime)
     except OSError:
         return context.now()
-
-
-def _begin(meant: lists.Meant, path: str, context: Context, *, named: bool) -> None:
-    """Makes the list where there is none yet: the one named, or the session's own."""
-    if os.path.lexists(path):
-        return
-    session = context.env.get("CLAUDE_CODE_SESSION_ID", "")
-    if session and path == checkout.own_list_path(meant.root, session):
-        checkout.make_own_list(meant.root, session)
-    elif named:
-        files.create(path, "# To do\n", gather.name_of(path, meant.root))
-    else:
-        raise ListError(f"{path} (it is not there)", kept="Nothing was changed", do="Name another one with --list")
