@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from stopwarden import wire
+from stopwarden import machine, wire
 from stopwarden.core.bounds import HOUR, MINUTE, Policy
-from stopwarden.hook import declared, machine
+from stopwarden.hook import declared
 from stopwarden.hook.declared import declared_look
 from stopwarden.store.port import KeeperRow
 from tests.conftest import at

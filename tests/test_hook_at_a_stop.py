@@ -7,8 +7,8 @@ import pathlib
 
 import pytest
 
+from stopwarden import machine
 from stopwarden.core.bounds import Policy
-from stopwarden.hook import machine
 from stopwarden.hook.local import Event, reply
 from tests.conftest import at
 from tests.support.night import SESSION, HookNight, cron

@@ -210,7 +210,7 @@ def test_a_ceiling_ends_its_wakes_too(night: HookNight) -> None:
 
 def test_a_living_keeper_is_a_wake_and_a_dead_one_is_none(tmp_path: pathlib.Path) -> None:
     """A kept look qualifies while its process lives, known by pid and start time; then the stop needs another wake."""
-    from stopwarden.hook import machine
+    from stopwarden import machine
     from stopwarden.store.port import KeeperRow
 
     night = HookNight(tmp_path)
@@ -229,8 +229,8 @@ def test_a_living_keeper_is_a_wake_and_a_dead_one_is_none(tmp_path: pathlib.Path
 
 def test_a_keeper_looks_in_time_for_what_the_session_holds(tmp_path: pathlib.Path) -> None:
     """A hold of two hours is due in one, less the skew: a kept look in a whole hour would come too late, and never count."""
+    from stopwarden import machine
     from stopwarden.core.events import Reservation
-    from stopwarden.hook import machine
     from stopwarden.hook.at_stop import kept_look
     from stopwarden.store.memory import MemoryStore
     from stopwarden.store.port import KeeperRow

@@ -36,12 +36,12 @@ ARMED = {
 }
 OURS = {
     "core": "away bounds cron errors events judge leases owed periods reason record reservations session wakes",
-    "hook": "at_event at_stop fault local machine note spool terms words",
+    "hook": "at_event at_stop fault local note spool terms words",
     "hosts": "claude_code",
     "store": "database failure journal migrate mounts place port rows sqlite",
     "work": "checkout checklist files gather host_todos identity ready reservations titles",
 }
-ARMED |= {"stopwarden.clock", "stopwarden.store", "stopwarden.work"}
+ARMED |= {"stopwarden.clock", "stopwarden.machine", "stopwarden.store", "stopwarden.work"}
 ARMED |= {f"stopwarden.{package}.{module}" for package, modules in OURS.items() for module in modules.split()}
 
 LISTING = """

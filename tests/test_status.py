@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from stopwarden import machine
 from stopwarden.cli.known import next_wake
 from stopwarden.core.bounds import HOUR, MINUTE, MISSED_LOOK_AFTER, Policy
 from stopwarden.core.events import AwayPeriod, SessionState
-from stopwarden.hook import machine
 from stopwarden.hosts import installation
 from stopwarden.store import marker
 from stopwarden.store.port import KeeperRow, SeenWake, Store, VerdictRow

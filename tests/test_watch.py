@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from stopwarden import wire
+from stopwarden import machine, wire
 from stopwarden.cli import resuming, watch
 from stopwarden.cli.context import Context
 from stopwarden.cli.main import COMMANDS
@@ -22,7 +22,7 @@ from stopwarden.cli.resuming import Process
 from stopwarden.core.bounds import HOUR, MINUTE, Policy
 from stopwarden.core.errors import StopwardenError
 from stopwarden.core.events import Reservation
-from stopwarden.hook import declared, machine
+from stopwarden.hook import declared
 from stopwarden.hook.declared import WATCH
 from stopwarden.store.port import KeeperRow, RecordLine, VerdictRow
 from tests.conftest import at

@@ -15,12 +15,12 @@ import sys
 import sysconfig
 from typing import Any
 
-from stopwarden import wire
+from stopwarden import machine, wire
 from stopwarden.cli.context import Context
 from stopwarden.cli.main import main
 from stopwarden.core.bounds import Policy
 from stopwarden.core.events import AwayPeriod
-from stopwarden.hook import machine, run
+from stopwarden.hook import run
 from stopwarden.hook.local import Event, reply
 from stopwarden.store import marker, place
 from stopwarden.store.port import Store

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from stopwarden import machine
 from stopwarden.core import cron
 from stopwarden.core.bounds import DAY, WAKE_EXPIRY_DEFAULT
 from stopwarden.core.errors import ScheduleError, StoreCorruptError
 from stopwarden.core.owed import assess
 from stopwarden.core.periods import covering
 from stopwarden.core.record import Record
-from stopwarden.hook import declared, machine, spool, terms
+from stopwarden.hook import declared, spool, terms
 from stopwarden.hook.note import take_all
 from stopwarden.hosts import claude_code
 from stopwarden.report.reading import short_ids

@@ -18,14 +18,14 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from stopwarden import wire
+from stopwarden import machine, wire
 from stopwarden.cli import alerts, known, resuming, status, timed
 from stopwarden.cli.person import RECENT, session_named
 from stopwarden.core.bounds import MINUTE
 from stopwarden.core.errors import HeldError, StopwardenError, UsageError
 from stopwarden.core.periods import holds
 from stopwarden.core.record import Record
-from stopwarden.hook import declared, machine, promised
+from stopwarden.hook import declared, promised
 from stopwarden.report import stalls
 from stopwarden.report.moments import moment
 from stopwarden.report.reading import count

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 
+from stopwarden import machine
 from stopwarden.core import leases
 from stopwarden.core.bounds import HOUR
 from stopwarden.core.events import World
 from stopwarden.core.judge import commit, judge
 from stopwarden.core.periods import covers
-from stopwarden.hook import at_event, machine
+from stopwarden.hook import at_event
 from stopwarden.hook.terms import mode_of, paused_until, policy_of
 from stopwarden.hosts import claude_code
 from stopwarden.hosts.claude_code_facts import digest

@@ -12,10 +12,10 @@ running anything.
 
 from __future__ import annotations
 
-from stopwarden import wire
+from stopwarden import machine, wire
 from stopwarden.core.bounds import MINUTE
 from stopwarden.core.record import Record
-from stopwarden.hook import machine, terms
+from stopwarden.hook import terms
 from stopwarden.hosts import claude_code
 
 TYPE_CHECKING = False

@@ -19,12 +19,13 @@ from __future__ import annotations
 import os
 import time
 
+from stopwarden import machine
 from stopwarden.core.bounds import HOUR, KEEPER_BACKOFF, MINUTE
 from stopwarden.core.errors import StopwardenError
 from stopwarden.core.periods import covering
 from stopwarden.core.reason import quoted
 from stopwarden.core.record import Record
-from stopwarden.hook import machine, terms
+from stopwarden.hook import terms
 from stopwarden.hosts import claude_code
 from stopwarden.hosts.claude_code_facts import KEPT_LOOK
 from stopwarden.store.port import KeeperRow, RecordLine

@@ -14,10 +14,11 @@ import _thread
 import os
 import time
 
+from stopwarden import machine
 from stopwarden.clock import SystemZone
 from stopwarden.core.bounds import EVENT_DEADLINE, PAYLOAD_MAX, STOP_DEADLINE, STORE_WAIT
 from stopwarden.core.errors import DeadlineError, HostError, StoreCorruptError
-from stopwarden.hook import at_event, at_stop, fault, machine, spool, words
+from stopwarden.hook import at_event, at_stop, fault, spool, words
 from stopwarden.hook.note import Noted, take_all
 from stopwarden.hook.payload import read_payload
 from stopwarden.hosts import claude_code
