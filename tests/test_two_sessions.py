@@ -415,3 +415,16 @@ def test_a_ledger_item_begun_in_the_night_is_progress_once(night: TwoSessions) -
     night.stop(A)
     assert store.state(A).blocks == 1
     store.close()
+
+
+def test_a_hold_made_while_nobody_is_away_follows_its_item_through_an_edit(tmp_path: pathlib.Path) -> None:
+    """The list is reworded afterwards, and the person leaves later still: the item keeps the id that is held."""
+    night = TwoSessions(tmp_path, todo="- [ ] lexer\n- [ ] parser\n")
+    assert night.types("reserve", "lexer", session=A) == 0
+    night.list.write_text("- [ ] lexer, but quicker\n- [ ] parser\n")
+    assert night.types("reserve", "lexer", session=B) == 3
+    night.away()
+    for session in (A, B):
+        night.send("prompt", session_id=session, prompt="go on")
+    assert '"parser"' in night.reason(B)
+    assert "lexer, but quicker" not in night.reason(B).partition("Not for you now")[0]

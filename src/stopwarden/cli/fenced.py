@@ -90,6 +90,7 @@ def beginning(args: argparse.Namespace, context: Context, found: Found, lease: i
                 granted = reservations.reserve(store, ask, context.now, state_dir=context.state_dir)
                 if isinstance(granted, Denied):
                     raise ledger.refusal(granted, target, args, context, store)
+                lists.keep_ids(store, found)
                 yield granted.row
                 edited.append(True)
             elif held is not None and held.session and leases.is_live(held, context.now()):

@@ -191,6 +191,7 @@ def target(context: Context, store: Store, by: Actor, said: str, named: str | No
         if named or may_mean_more or LIKE_AN_ID.fullmatch(said) or not FREE_NAME.fullmatch(said):
             raise _unknown(error, said, named) from error
         return Target(item=said, place=by.project, project=by.project)
+    lists.keep_ids(store, found)
     project, place = checkout.place_of_list(found.one.path)
     over = found.item.state if found.item.state in ("done", "dropped") else ""
     bare = found.item.id.rpartition(".")[2]

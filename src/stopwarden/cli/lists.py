@@ -39,6 +39,7 @@ class Meant(Record):
     paths: tuple[str, ...]
     lists: tuple[ReadList, ...]
     root: str
+    period: str = ""  # the away period that holds here
     period_lists: bool = False  # the person named them when they left: the first is the one to add to
 
 
@@ -47,6 +48,7 @@ class Found(Record):
 
     one: ReadList
     item: Item
+    period: str = ""  # the away period that holds here
 
     @property
     def where(self) -> str:
@@ -100,7 +102,7 @@ def _meant(context: Context, store: Store | None, named: str | None, adding: boo
     lists = gather.read_lists(store, period_lists if together else paths, period_id, root)
     if together:
         lists = [one for one in lists if os.path.realpath(one.path) == os.path.realpath(paths[0])]
-    return Meant(paths=paths, lists=tuple(lists), root=root, period_lists=paths == period_lists)
+    return Meant(paths=paths, lists=tuple(lists), root=root, period=period_id, period_lists=paths == period_lists)
 
 
 def _lists_there(
@@ -164,7 +166,7 @@ def item_meant(meant: Meant, said: str) -> Found:
     for one in meant.lists:
         if one.unread:
             raise files.unknown(one.unread)
-    everything = [Found(one=one, item=item) for one in meant.lists for item in one.items]
+    everything = [Found(one=one, item=item, period=meant.period) for one in meant.lists for item in one.items]
     there = [found for found in everything if found.item.line]
     said = one_line(said)
     if said.startswith(":") and said[1:].isdigit():
@@ -212,6 +214,12 @@ def _not_found(everything: Sequence[Found], there: Sequence[Found], said: str) -
         return UsageError(f"No item begins with {quoted}", do=f"Did you mean {names}? Say it by its id")
     names = ", ".join(dict.fromkeys(one.one.name for one in everything)) or "the list"
     return UsageError(f"{quoted} is no item of {names}", do="See the ids: stopwarden list --all")
+
+
+def keep_ids(store: Store, found: Found) -> None:
+    """Lets the list's items keep their ids while nobody is away, since a hold knows its item by its id alone."""
+    if not found.period and found.one.snapshot != found.one.stored:
+        gather.keep(store, found.one, gather.NOBODY_AWAY)
 
 
 # --- changing it ------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from stopwarden.work.checklist import Reading
 
 
+NOBODY_AWAY = "-"  # in the place of a period's id: a list of which something was reserved between two periods
 _SECOND = "second line"  # of a snapshot: kept by itself, it changes seldom
 
 
