@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
+import shlex
+import subprocess
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from stopwarden.core.events import Item, Reservation
 from stopwarden.core.reservations import Claim, Granted
 from stopwarden.store.port import LedgerItem
 from stopwarden.work import checkout, reservations
-from tests.support.night import SESSION, HookNight, cron
+from tests.support.night import SESSION, HookNight, cron, hook_command
 from tests.support.stops import NIGHT, SOON, Night, items
 
 A, B = SESSION, "5d0c7a52-0000-4000-8000-00000000000b"
@@ -428,3 +431,67 @@ def test_a_hold_made_while_nobody_is_away_follows_its_item_through_an_edit(tmp_p
         night.send("prompt", session_id=session, prompt="go on")
     assert '"parser"' in night.reason(B)
     assert "lexer, but quicker" not in night.reason(B).partition("Not for you now")[0]
+
+
+# a program that died
+
+
+def agent_program(night: TwoSessions, session: str, *, events: int = 2) -> subprocess.Popen[bytes]:
+    """A process that starts our real hook for some events of its session and then sits there, as an agent program does."""
+    payload = json.dumps(night.payload("UserPromptSubmit", session_id=session, prompt="go on"))
+    hook = shlex.join([*hook_command(), "prompt", "--at", str(night.now)])
+    script = f"for n in $(seq {events}); do echo '{payload}' | {hook} >/dev/null; done; echo ready; exec sleep 600"
+    program = subprocess.Popen(["/bin/sh", "-c", script], env=night.env, cwd=night.project, stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    assert program.stdout.readline() == b"ready\n"
+    return program
+
+
+@pytest.mark.slow
+@pytest.mark.case("BR-145")
+@pytest.mark.parametrize("away", [True, False])
+def test_a_dead_program_on_this_machine_holds_nothing(away: bool, tmp_path: pathlib.Path) -> None:
+    """Its lease has hours to go; once the process is killed the item is free at once, and not a moment before."""
+    night = TwoSessions(tmp_path)
+    if away:
+        night.away()
+    program = agent_program(night, A)
+    try:
+        assert night.types("reserve", "A", session=A) == 0
+        assert night.types("reserve", "A", session=B) == 3
+        program.kill()
+        program.wait()
+        assert night.types("reserve", "A", session=B) == 0
+        assert "replaces" in night.said
+    finally:
+        program.kill()
+        program.wait()
+        assert program.stdout is not None
+        program.stdout.close()
+
+
+@pytest.mark.slow
+def test_a_process_that_was_seen_once_is_not_taken_for_the_program(tmp_path: pathlib.Path) -> None:
+    """It may have been a shell around the hook: its end says nothing of the session."""
+    night = TwoSessions(tmp_path)
+    program = agent_program(night, A, events=1)
+    program.kill()
+    program.wait()
+    assert program.stdout is not None
+    program.stdout.close()
+    assert night.types("reserve", "A", session=A) == 0
+    assert night.types("reserve", "A", session=B) == 3
+
+
+def test_a_session_that_goes_on_in_a_new_process_is_alive(night: TwoSessions) -> None:
+    """Resumed elsewhere: the pid that is gone was the old program's, and the next event names the new one."""
+    first = night.ids()[0]
+    night.hold(A, first)
+    store = night.store()
+    row = store.session(A)
+    assert row is not None
+    store.save_session(row.replace(program=4_000_000, program_started="1", program_seen=2))
+    assert reservations.is_gone(store, night.stored(first))
+    night.send("prompt", session_id=A, prompt="go on")
+    assert not reservations.is_gone(store, night.stored(first))
+    store.close()

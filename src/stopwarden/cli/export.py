@@ -36,7 +36,9 @@ INSTANTS = (
     "gone_at", "changed_at", "created_at", "verified_at", "granted_at",
 )  # fmt: skip
 NO_EVENT = ("first_event_at", "last_event_at", "chain_started_at")  # where 0 is "never"
-OF_THE_MACHINE = ("boot", "answered_ticks", "wall_minus_boot")  # means nothing elsewhere
+OF_THE_MACHINE = (  # means nothing elsewhere
+    "boot", "answered_ticks", "wall_minus_boot", "program", "program_started", "program_seen",
+)  # fmt: skip
 
 
 class Part:

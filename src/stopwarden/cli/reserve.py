@@ -153,7 +153,7 @@ def _replaced(lost: Reservation, who: str, by: Actor, store: Store, context: Con
     if lost.session == by.session:
         return f"It replaces your hold in {where}."
     if reservations.is_gone(store, lost):
-        why = "its session has ended"
+        why = "its session has ended, or its program died"
     elif leases.is_live(lost, context.now()):
         why = "taken over while held; that session is told at its next stop"
     else:

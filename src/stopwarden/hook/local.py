@@ -43,6 +43,7 @@ class Event:
         self.now: Instant = int(at)
         self.payload, self.damaged = read_payload(raw, PAYLOAD_MAX)
         self.told = fact(name, self.payload, self.env, at)
+        self.told["pp"] = os.getppid()
         self.session: str = self.told["s"]
         self.told["cwd"] = self.cwd  # a host starts its hooks where the session works
         self.zone: Zone = SystemZone({"TZ": self.env("TZ")})

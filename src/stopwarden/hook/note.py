@@ -7,6 +7,7 @@ stops. Lines go to the away record only for a session that an away period covers
 
 from __future__ import annotations
 
+from stopwarden import machine
 from stopwarden.core import session as life
 from stopwarden.core.bounds import Policy
 from stopwarden.core.errors import StopwardenError
@@ -111,6 +112,7 @@ class Noted:
             if row.root and root != row.root:
                 self.line(at, "relocated", root)
             row = row.replace(root=root, copy=checkout.copy_key(root, self._state_dir))
+        row = _started_by(row, told.get("pp"))
         ended = row.ended_at is not None and at <= row.ended_at  # a fact that came late is no sign of life
         self.row = row.replace(
             entrypoint=str(told.get("ep") or row.entrypoint)[:40],
@@ -213,6 +215,15 @@ class Noted:
     def _pre_compact(self, told: Fact, at: Instant) -> None:
         self.line(at, "compacted")
         self.state = life.compacted(self.state)
+
+
+def _started_by(row: SessionRow, pid: object) -> SessionRow:
+    """The row with which process starts our hooks there; what was seen once may be a shell that is gone by now."""
+    if isinstance(pid, bool) or not isinstance(pid, int) or not 1 < pid < 2**31:
+        return row
+    if pid == row.program:
+        return row if row.program_seen > 1 else row.replace(program_seen=2)
+    return row.replace(program=pid, program_started=str(machine.started_ticks(pid)), program_seen=1)
 
 
 _TAKES = {

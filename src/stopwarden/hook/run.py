@@ -114,6 +114,7 @@ def _spool(event: str, raw: bytes, place: str, at: float) -> None:
 
     payload, _damaged = read_payload(raw, PAYLOAD_MAX)
     told = fact(event, payload, env, at)
+    told["pp"] = posix.getppid()
     armed = _armed(place)
     if not told["s"] or not (armed or matters_unarmed(told) or _renews(told["s"], place, at)):
         return

@@ -20,7 +20,7 @@ from stopwarden.core.events import Item
 from stopwarden.core.record import Record
 from stopwarden.core.reservations import is_taken
 from stopwarden.work import checkout
-from stopwarden.work.reservations import is_gone
+from stopwarden.work.reservations import gone_since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,10 +62,13 @@ def other_work(
     all_named = [(_dated(store, held, now), _name(held, project, items_of)) for held in known.values()]
     named: list[tuple[Reservation, str]] = []
     left: list[tuple[Reservation, str]] = []
+    gone_until: dict[str, Instant] = {}
     for held, name in all_named:
         over = held.terminal or held.released_at is not None
         others = bool(held.session) and held.session != row.id and not over
-        gone = others and is_gone(store, held)
+        if others and held.session not in gone_until:
+            gone_until[held.session] = gone_since(store, held.session)
+        gone = others and held.claimed_at <= gone_until[held.session]
         if not gone:
             named.append((held, name))
         stalled = others and held.copy == row.copy and not leases.is_live(held, now)

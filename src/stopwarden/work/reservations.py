@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 
+from stopwarden import machine
 from stopwarden.core import leases, periods
 from stopwarden.core import reservations as rules
 from stopwarden.core.bounds import LEASE_MIN, MINUTE
@@ -231,9 +232,19 @@ def renew_own(holds: list[Reservation], at: Instant, policy: Policy | None = Non
 
 
 def is_gone(store: Store, held: Reservation) -> bool:
-    """Whether the holder's session is known to have ended since its claim."""
-    row = store.session(held.session) if held.session else None
-    return row is not None and row.ended_at is not None and row.ended_at >= held.claimed_at
+    """Whether the holder's session is known to have ended since its claim, or its program to be dead."""
+    return bool(held.session) and held.claimed_at <= gone_since(store, held.session)
+
+
+def gone_since(store: Store, session: str) -> Instant:
+    """What a session claimed until then it will not come back to: its end; `NEVER` if its program is dead; else -1."""
+    row = store.session(session)
+    if row is None:
+        return -1
+    if row.ended_at is not None:
+        return row.ended_at
+    dead = row.program_seen > 1 and not machine.is_alive(row.program, row.program_started)
+    return leases.NEVER if dead else -1
 
 
 # --- the sign beside the database ---------------------------------------------------------------

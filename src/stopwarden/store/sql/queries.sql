@@ -40,11 +40,11 @@ SELECT * FROM session WHERE id = :id;
 INSERT INTO session (id, host, root, copy, title, entrypoint, host_version, permission_mode, transcript,
     first_event_at, last_event_at, last_event, chain_started_at, asked_safety_wake, waits_on_person, waits_since,
     idle_since, error, error_at, error_resets_at, errors_in_a_row, ended_at, ended_why, last_verdict, boot,
-    answered_ticks, wall_minus_boot)
+    answered_ticks, wall_minus_boot, program, program_started, program_seen)
 VALUES (:id, :host, :root, :copy, :title, :entrypoint, :host_version, :permission_mode, :transcript,
     :first_event_at, :last_event_at, :last_event, :chain_started_at, :asked_safety_wake, :waits_on_person, :waits_since,
     :idle_since, :error, :error_at, :error_resets_at, :errors_in_a_row, :ended_at, :ended_why, :last_verdict, :boot,
-    :answered_ticks, :wall_minus_boot)
+    :answered_ticks, :wall_minus_boot, :program, :program_started, :program_seen)
 ON CONFLICT (id) DO UPDATE SET
     host = excluded.host, root = excluded.root, copy = excluded.copy, title = excluded.title,
     entrypoint = excluded.entrypoint, host_version = excluded.host_version,
@@ -56,7 +56,8 @@ ON CONFLICT (id) DO UPDATE SET
     error_at = excluded.error_at, error_resets_at = excluded.error_resets_at,
     errors_in_a_row = excluded.errors_in_a_row, ended_at = excluded.ended_at, ended_why = excluded.ended_why,
     last_verdict = excluded.last_verdict, boot = excluded.boot, answered_ticks = excluded.answered_ticks,
-    wall_minus_boot = excluded.wall_minus_boot;
+    wall_minus_boot = excluded.wall_minus_boot, program = excluded.program,
+    program_started = excluded.program_started, program_seen = excluded.program_seen;
 
 -- name: sessions
 -- the sessions heard of at or after an instant

@@ -51,7 +51,7 @@ CREATE TABLE session (
     boot TEXT NOT NULL,
     answered_ticks INTEGER NOT NULL,
     wall_minus_boot INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, program INTEGER NOT NULL DEFAULT 0, program_started TEXT NOT NULL DEFAULT '', program_seen INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 
 -- What a session's next stop is judged by; replaced whole, at the expected revision alone.
 CREATE TABLE session_state (

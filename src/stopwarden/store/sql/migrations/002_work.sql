@@ -1,5 +1,8 @@
--- Reservations, the ledger, other trackers; and what was offered to a session, and passed over.
+-- Reservations, the ledger, other trackers; what was offered to a session, and passed over; and which process it is.
 
+ALTER TABLE session ADD COLUMN program INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE session ADD COLUMN program_started TEXT NOT NULL DEFAULT '';
+ALTER TABLE session ADD COLUMN program_seen INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE session_state ADD COLUMN offered TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE session_state ADD COLUMN passed_over TEXT NOT NULL DEFAULT '[]';
 
