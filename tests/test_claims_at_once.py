@@ -113,7 +113,7 @@ def is_sound(store: SqliteStore) -> bool:
 # --- all at once --------------------------------------------------------------------------------
 
 
-def _rounds(crowd: Crowd, sessions: int, rounds: int) -> None:
+def check_rounds(crowd: Crowd, sessions: int, rounds: int) -> None:
     """In each round all claim the one item at the same moment; the winner gives it back."""
     crowd_of = {f"s{number}": one for number, one in enumerate(crowd.start(*[f"s{n}" for n in range(sessions)]))}
     gate = os.open(crowd.gate, os.O_RDONLY)
@@ -140,7 +140,7 @@ def _rounds(crowd: Crowd, sessions: int, rounds: int) -> None:
 @pytest.mark.case("A131")
 def test_of_eight_that_claim_at_once_one_has_it(crowd: Crowd) -> None:
     """Twenty rounds of eight processes: one winner each, and the others are told who it is."""
-    _rounds(crowd, 8, 20)
+    check_rounds(crowd, 8, 20)
 
 
 @pytest.mark.slow
@@ -148,7 +148,7 @@ def test_of_eight_that_claim_at_once_one_has_it(crowd: Crowd) -> None:
 @pytest.mark.case("A131", "BR-141")
 def test_of_thirty_two_that_claim_at_once_one_has_it_two_hundred_times(crowd: Crowd, journal_mode: str) -> None:
     """Exactly one winner a round, and its token is the number of the round: none is left out, none given twice."""
-    _rounds(crowd, 32, 200)
+    check_rounds(crowd, 32, 200)
 
 
 # --- stopped ------------------------------------------------------------------------------------

@@ -142,4 +142,5 @@ class Holds(RuleBasedStateMachine):
 @pytest.mark.case("A129", "A113")
 def test_at_most_one_holder_and_dense_tokens_whatever_is_done_in_whichever_order() -> None:
     """One may write at any time, every earlier grant is kept out by its number, and no act touches another's hold."""
-    run_state_machine_as_test(Holds, settings=settings(max_examples=100, stateful_step_count=40, deadline=None))
+    check_every_order = run_state_machine_as_test
+    check_every_order(Holds, settings=settings(max_examples=100, stateful_step_count=40, deadline=None))

@@ -328,7 +328,7 @@ def test_a_new_session_in_the_same_checkout_goes_on_where_the_ended_one_left(rep
     repo.spools("session-end", ONE, why="prompt_input_exit")
     repo.now += 10
     assert repo.as_session(TWO, "reserve", "write the lexer") == 0
-    assert "It replaces the hold of 5d0c in this checkout: its session has ended." in repo.said
+    assert "It replaces the hold of 5d0c in this checkout: its session has ended, or its program died." in repo.said
     (row,) = repo.holds()
     assert (row.session, row.token, row.taken_from) == (TWO, 2, ONE)
     assert repo.signs() == [TWO]
