@@ -495,3 +495,13 @@ def test_a_session_that_goes_on_in_a_new_process_is_alive(night: TwoSessions) ->
     night.send("prompt", session_id=A, prompt="go on")
     assert not reservations.is_gone(store, night.stored(first))
     store.close()
+
+
+def test_what_another_finished_in_a_checkout_of_its_own_is_looked_for_before_it_is_done_again() -> None:
+    """The list here still shows it open, in a worktree the other's tick may not have come yet."""
+    finished = Reservation(
+        item="A", session="s2", copy="c2", claimed_at=NIGHT - 60, expires_at=NIGHT + 60, released_at=NIGHT - 5, terminal=True
+    )  # fmt: skip
+    reason = Night(*items("A"), reservations=(finished,)).stop().reason
+    assert "At 20:59 session s2 finished it: see first whether it is there already" in reason
+    assert "see first" not in Night(*items("A"), reservations=(finished.replace(session="s1"),)).stop().reason

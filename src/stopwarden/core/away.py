@@ -325,6 +325,7 @@ def _block_within_bounds(
         held=tuple(held.item for held in mine if leases.is_live(held, stop.at)),
         lapsed=tuple(held.item for held in mine if not leases.is_live(held, stop.at) and held.released_at is None),
         lost=tuple(held for held in world.reservations if held.taken_from == stop.session and is_taken(held, stop.at)),
+        finished=tuple(held for held in world.reservations if held.terminal and held.session != stop.session),
         shared=world.shared,
         offered=offered,
         unread_ready=world.unread_ready,

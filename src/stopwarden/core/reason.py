@@ -45,6 +45,7 @@ class Circumstances(Record):
     held: tuple[str, ...] = ()  # items this session holds
     lapsed: tuple[str, ...] = ()  # items whose hold of this session ran out
     lost: tuple[Reservation, ...] = ()  # holds that took this session's place
+    finished: tuple[Reservation, ...] = ()  # what another session said it finished
     shared: bool = False  # other sessions work from the same list
     offered: Item | None = None  # the head of the ready queue, to be named
     unread_ready: tuple[str, ...] = ()
@@ -139,7 +140,11 @@ def _next_item(item: Item, so: Circumstances) -> list[str]:
             "if not, leave it marked and take the next one; it is reported to the person."
         ]
     lines = [f"Go on: {_named(item)}."]
-    if item.id in so.lapsed:
+    elsewhere = next((held for held in so.finished if held.item == item.id), None)
+    if elsewhere is not None and elsewhere.released_at is not None:
+        at = local_time(elsewhere.released_at, so.zone, so.now)
+        lines.append(f"At {at} {_holder(elsewhere)} finished it: see first whether it is there already.")
+    elif item.id in so.lapsed:
         lines.append(
             f"Your hold of it ran out: first run `stopwarden reserve {_id(item.id)}`; if it is held now, leave it."
         )
