@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import shlex
 import subprocess
 from typing import Any
@@ -15,6 +16,7 @@ from stopwarden.core.events import Item, Reservation
 from stopwarden.core.reservations import Claim, Granted
 from stopwarden.store.port import LedgerItem
 from stopwarden.work import checkout, reservations
+from tests.conftest import at
 from tests.support.night import SESSION, HookNight, cron, hook_command
 from tests.support.stops import NIGHT, SOON, Night, items
 
@@ -505,3 +507,19 @@ def test_what_another_finished_in_a_checkout_of_its_own_is_looked_for_before_it_
     reason = Night(*items("A"), reservations=(finished,)).stop().reason
     assert "At 20:59 session s2 finished it: see first whether it is there already" in reason
     assert "see first" not in Night(*items("A"), reservations=(finished.replace(session="s1"),)).stop().reason
+
+
+@pytest.mark.case("A143")
+def test_the_report_tells_who_had_an_item_and_who_left_it_alone(night: TwoSessions) -> None:
+    """The morning's account shows why the peer went on with other work."""
+    assert night.types("start", "A", session=A) == 0
+    night.reason(B)
+    assert night.types("start", "B", session=B) == 0
+    assert night.types("done", "B", session=B) == 0
+    night.reason(B)
+    night.now = at("2026-12-01 07:40")
+    assert night.types("report", "--verbose") == 0
+    names = " ".join(night.said.split())
+    assert re.search(r"held by 5d0c\S*", names)
+    assert re.search(r"left alone by 5d0c\S*, since 5d0c\S* had it", names)
+    assert re.search(r"given back by 5d0c\S*, done", names)

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 NAME = 60  # characters of a session's name
 WORTH_SAYING = 5 * MINUTE  # a shorter time lost, or stopped as at the beginning, is no headline
 OPEN = 12  # a list of so many entries is shown, a longer one is folded
-MOVES = {"item_doing": "begun", "item_done": "done", "item_parked": "set aside", "item_added": "added"}
-MOVES |= {"item_removed": "taken off", "item_handed_back": "handed back", "item_reopened": "opened again"}
 SIGNS = {"done": "✓", "doing": "◐", "open": "○", "parked": "‖", "removed": "×", "dropped": "×", "handed_back": "↩"}
 
 
@@ -319,7 +317,7 @@ class _Writer:
             said = plain(story.why, 300)
         else:
             said = self.say.not_done_why(story)
-        moves = [f"{MOVES.get(move.kind, move.kind)} {self.times.clock(move.at)}" for move in story.moves]
+        moves = [f"{self.say.move(move, story)} {self.times.clock(move.at)}" for move in story.moves]
         return Entry(
             sign=SIGNS.get(story.outcome, "‖"),
             outcome=story.outcome,

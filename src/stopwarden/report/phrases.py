@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from stopwarden.report.moments import length
 from stopwarden.report.reading import count, plain
 from stopwarden.report.state import BOUNDS, ERRORS, TYPE_CONTINUE
+from stopwarden.report.stories import HOLDS
 from stopwarden.report.timeline import clock_step
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from stopwarden.core.events import Instant
     from stopwarden.report.account import Account, BoundReached, Failure, SessionAccount, StallTold, Trouble
     from stopwarden.report.reading import LocalTimes
-    from stopwarden.report.stories import Story
+    from stopwarden.report.stories import Move, Story
     from stopwarden.report.timeline import Look, Span
     from stopwarden.store.port import Parked
     from stopwarden.work.promises import Timed
@@ -44,6 +45,19 @@ CAUSES = {
     "off": "switched off",
     "observe": "only observed",
     "not_away": "not away for it",
+}
+MOVES = {
+    "item_added": "added",
+    "item_doing": "begun",
+    "item_done": "done",
+    "item_parked": "set aside",
+    "item_removed": "taken off",
+    "item_handed_back": "handed back",
+    "item_reopened": "opened again",
+    "reserved": "held by",
+    "released": "given back by",
+    "hold_lost": "lost by",
+    "passed_over": "left alone by",
 }
 SPENT = {
     "working": "worked",
@@ -173,6 +187,17 @@ class Phrases:
         gone = count(trouble.times, "entry of the record was", "entries of the record were")
         since, until = self.times.day_clock(trouble.at), self.times.day_clock(int(trouble.text))
         return f"{since} to {until} {gone} forgotten, as you had asked: what is told of that time is not all."
+
+    def move(self, move: Move, story: Story) -> str:
+        """What happened to an item, without when; of a hold, whose it was."""
+        words = MOVES.get(move.kind, move.kind)
+        if move.kind not in HOLDS:
+            return words
+        told = f"{words} {self.names.get(move.session, move.session[:8])}"
+        if move.kind == "passed_over":
+            holder = self.names.get(move.text, move.text[:8] if move.text != "the person" else "you")
+            return f"{told}, since {holder} had it"
+        return f"{told}, {move.text}" if move.text not in ("", story.title) else told
 
     def not_done_why(self, story: Story) -> str:
         """Why an item of tonight is not done."""

@@ -38,6 +38,7 @@ _MOVES: dict[str, Outcome] = {
     "item_removed": "removed",
     "item_handed_back": "handed_back",
 }
+HOLDS = ("reserved", "released", "hold_lost", "passed_over")  # who had the item; they change nothing about it
 _STATES: dict[str, Outcome] = {
     "open": "open",
     "doing": "doing",
@@ -153,6 +154,12 @@ def _of_one_night(night: Told, seen: Sequence[_Seen], roots: Mapping[str, str]) 
             by_id[place, item.id] = key
     bulk = _ticked_at_once(night.lines, night.judged)
     for line in night.lines:
+        if line.kind in HOLDS:
+            held = by_id.get((line.session, line.item)) or by_id.get((roots.get(line.session, ""), line.item))
+            if held is not None:
+                move = Move(at=line.at, kind=line.kind, session=line.session, text=line.text)
+                found[held] = found[held].replace(moves=(*found[held].moves, move))
+            continue
         if line.kind not in _MOVES or not line.item:
             continue
         root = roots.get(line.session, "")

@@ -310,9 +310,7 @@ class _Page:
             entries.append(
                 f"{story.id}  {plain(story.title)}" + (f"   ({plain(story.source, 60)})" if story.source else "")
             )
-            entries += [
-                f"  {self.times.clock(m.at)}  {m.kind.removeprefix('item_').replace('_', ' ')}" for m in story.moves
-            ]
+            entries += [f"  {self.times.clock(move.at)}  {self.say.move(move, story)}" for move in story.moves]
         if entries:
             self.lines.append("")
         self._section("ITEMS", entries)
