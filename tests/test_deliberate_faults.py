@@ -17,6 +17,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
 TABLE, BOUNDS, STOPS = "test_away_check.py", "test_bounds.py", "test_hook_at_a_stop.py"
+PEERS = "test_two_sessions.py"
 HOLDS = ("test_reservations.py", "test_reservation_rules.py")
 
 
@@ -31,6 +32,25 @@ class Fault(NamedTuple):
 
 
 FAULTS = (
+    Fault("ready work is never offered", "core/away.py", "return policy.offer_ready and bool(ready)", "return False and bool(ready)", (PEERS,)),
+    Fault("ready work is offered for ever", "core/away.py", "ready[0].id not in state.offered", "True", (PEERS,)),
+    Fault("an offer is made past a bound", "core/away.py", "and not _past_bound(stop, state, world, policy, period, owes):", ":", (PEERS,)),
+    Fault("who was passed over is not recorded", "core/away.py", "if key not in state.passed_over", "if False", (PEERS,)),
+    Fault("another's progress is mine", "core/owed.py", "(one.terminal or is_taken(one, now))", "is_taken(one, now)", (PEERS,)),
+    Fault("a stalled peer traps the checkout", "core/leases.py", "or _look_by(held, policy) > now", "or True", (PEERS,)),
+    Fault("a pause is forgotten", "hook/terms.py", 'return "off" if until is None or now < until else "on"', 'return "off" if until is None else "on"', ("test_switches.py",)),
+    Fault("a pause never ends", "hook/terms.py", 'return "off" if until is None or now < until else "on"', 'return "off"', ("test_switches.py",)),
+    Fault("a stale list is pressed on", "core/away.py", "stale=state.tool_used and", "stale=False and", ("test_reasons.py",)),
+    Fault("own tools do not renew", "hook/note.py", 'RENEWS = ("post-tool", "prompt", "stop")', 'RENEWS = ("prompt", "stop")', (PEERS,)),
+    Fault("a notification renews", "hook/note.py", 'RENEWS = ("post-tool", "prompt", "stop")', 'RENEWS = ("post-tool", "prompt", "stop", "notification")', (PEERS,)),
+    Fault("a stop does not renew what is overdue", "hook/note.py", 'self._renew(at, by_stop=answering and event == "stop")', "self._renew(at, by_stop=False)", (PEERS,)),
+    Fault("a dead program holds on", "work/reservations.py", "return leases.NEVER if dead else -1", "return -1", (PEERS,)),
+    Fault("a process seen once is the program", "work/reservations.py", "row.program_seen > 1 and", "row.program_seen and", (PEERS,)),
+    Fault("a tracker that fails is known", "work/ready.py", "if tracker.failed_at is not None or tracker.read_at is None", "if False", ("test_ready.py",)),
+    Fault("the held hide the free", "work/ready.py", "READY_SHOWN + len(taken) + len(owed)", "READY_SHOWN", ("test_ready.py",)),
+    Fault("an ended session's item is not offered first", "work/ready.py", "if (gone or stalled) and", "if False and", ("test_ready.py",)),
+    Fault("the ledger's moves count before they happened", "work/ready.py", 'if item.changed_at >= since else state', "if True else state", ("test_ready.py",)),
+    Fault("two at once are both away", "cli/away.py", "if (one.since, one.id) != stays:", "if one.id in seen:", ("test_away_command.py",)),
     Fault("an unchanged list is blocked again", "core/away.py", "look.chosen is not None and not changed", "False", (TABLE,)),
     Fault("a changed list may wait", "core/away.py", "changed = state.fingerprint != owes.fingerprint", "changed = False", (TABLE,)),
     Fault("nothing owed needs no wake", "core/away.py", "look.chosen is not None and not owes.anything_owed", "not owes.anything_owed", (TABLE,)),

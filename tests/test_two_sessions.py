@@ -492,6 +492,8 @@ def test_a_session_that_goes_on_in_a_new_process_is_alive(night: TwoSessions) ->
     store = night.store()
     row = store.session(A)
     assert row is not None
+    store.save_session(row.replace(program=4_000_000, program_started="1", program_seen=1))
+    assert not reservations.is_gone(store, night.stored(first)), "seen once: it may have been a shell"
     store.save_session(row.replace(program=4_000_000, program_started="1", program_seen=2))
     assert reservations.is_gone(store, night.stored(first))
     night.send("prompt", session_id=A, prompt="go on")
