@@ -24,7 +24,7 @@ BUILT_IN = frozenset(sys.builtin_module_names)
 UNARMED = {
     *("__future__", "_json"),
     *("stopwarden", "stopwarden.wire"),
-    *("stopwarden.hook", "stopwarden.hook.run", "stopwarden.hook.payload"),
+    *("stopwarden.hook", "stopwarden.hook.run", "stopwarden.hook.payload", "stopwarden.hook.starter"),
     *("stopwarden.hosts", "stopwarden.hosts.claude_code_facts"),
 }
 DIGEST = {"_blake2", "stopwarden.core", "stopwarden.core.digest"}  # to know a prompt again

@@ -7,6 +7,7 @@ import pathlib
 import re
 import shlex
 import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -442,8 +443,12 @@ def agent_program(night: TwoSessions, session: str, *, events: int = 2) -> subpr
     """A process that starts our real hook for some events of its session and then sits there, as an agent program does."""
     payload = json.dumps(night.payload("UserPromptSubmit", session_id=session, prompt="go on"))
     hook = shlex.join([*hook_command(), "prompt", "--at", str(night.now)])
-    script = f"for n in $(seq {events}); do echo '{payload}' | {hook} >/dev/null; done; echo ready; exec sleep 600"
-    program = subprocess.Popen(["/bin/sh", "-c", script], env=night.env, cwd=night.project, stdout=subprocess.PIPE)
+    script = (  # as a host does: through a shell that stays in between
+        f"import subprocess, time\nfor _ in range({events}):\n"
+        f"    subprocess.run(['/bin/sh', '-c', {hook + '; true'!r}], input={payload.encode()!r}, stdout=subprocess.DEVNULL)\n"
+        "print('ready', flush=True)\ntime.sleep(600)\n"
+    )
+    program = subprocess.Popen([sys.executable, "-c", script], env=night.env, cwd=night.project, stdout=subprocess.PIPE)
     assert program.stdout is not None
     assert program.stdout.readline() == b"ready\n"
     return program

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from stopwarden.sim.scripted_model import Answer
-    from stopwarden.store.port import RecordLine, VerdictRow
+    from stopwarden.store.port import RecordLine, SessionRow, VerdictRow
 
 CLONE = Path(__file__).resolve().parents[2]
 GIVEN = os.environ.get("STOPWARDEN_TEST_CLAUDE", "")  # read now: each test runs without variables of ours
@@ -190,6 +190,10 @@ class RealHost:
     def verdicts(self) -> list[VerdictRow]:
         """Every verdict so far, oldest first."""
         return self._stored(lambda store: store.verdicts())
+
+    def sessions(self) -> list[SessionRow]:
+        """What is known of every session."""
+        return self._stored(lambda store: store.sessions())
 
     def lines(self, *kinds: str) -> list[RecordLine]:
         """The away record so far, or its lines of these kinds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -71,4 +72,9 @@ def test_two_sessions_share_one_list_and_do_every_item_once(furnish: Furnish) ->
     assert night.todo.read_text().count("- [x]") == len(TITLES)
     assert any("Other sessions work from the same list" in reason for reason in night.reasons())
     assert [line.text for line in night.lines("period_ended")] == ["done"]
+    for row in night.sessions():
+        program = os.readlink(f"/proc/{row.program}/exe")
+        assert (os.path.basename(program), row.program_seen) == ("claude", 2), (
+            "known by the process that starts our hooks"
+        )
     assert "Nothing is reserved" in night.stopwarden("peers", expect=None)

@@ -18,7 +18,7 @@ from stopwarden import machine
 from stopwarden.clock import SystemZone
 from stopwarden.core.bounds import EVENT_DEADLINE, PAYLOAD_MAX, STOP_DEADLINE, STORE_WAIT
 from stopwarden.core.errors import DeadlineError, HostError, StoreCorruptError
-from stopwarden.hook import at_event, at_stop, fault, spool, words
+from stopwarden.hook import at_event, at_stop, fault, spool, starter, words
 from stopwarden.hook.note import Noted, take_all
 from stopwarden.hook.payload import read_payload
 from stopwarden.hosts import claude_code
@@ -43,7 +43,7 @@ class Event:
         self.now: Instant = int(at)
         self.payload, self.damaged = read_payload(raw, PAYLOAD_MAX)
         self.told = fact(name, self.payload, self.env, at)
-        self.told["pp"] = os.getppid()
+        self.told["pp"] = starter.program()
         self.session: str = self.told["s"]
         self.told["cwd"] = self.cwd  # a host starts its hooks where the session works
         self.zone: Zone = SystemZone({"TZ": self.env("TZ")})

@@ -218,7 +218,7 @@ class Noted:
 
 
 def _started_by(row: SessionRow, pid: object) -> SessionRow:
-    """The row with which process starts our hooks there; what was seen once may be a shell that is gone by now."""
+    """The row with which process its agent program is; what was seen once may have been something in between."""
     if isinstance(pid, bool) or not isinstance(pid, int) or not 1 < pid < 2**31:
         return row
     if pid == row.program:

@@ -3,7 +3,7 @@
 Most of the time nothing is armed, or a tool has just run: then one line of facts is added to the
 spool (with nothing armed only of a tool that tells of work or of wakes, or renews a hold) and that
 is all, at little more than the cost of starting the interpreter. Nothing but `sys` and `posix` and
-three small modules of ours are imported for it; a test holds the list. Only a stop, a prompt, a
+four small modules of ours are imported for it; a test holds the list. Only a stop, a prompt, a
 refusal or another event that needs an answer while the marker says *away* loads the core and the
 database (`hook.local`).
 
@@ -17,6 +17,7 @@ import posix
 import sys
 
 from stopwarden.hook.payload import read_payload
+from stopwarden.hook.starter import program
 from stopwarden.hosts.claude_code_facts import fact, matters_unarmed
 
 TYPE_CHECKING = False
@@ -114,7 +115,7 @@ def _spool(event: str, raw: bytes, place: str, at: float) -> None:
 
     payload, _damaged = read_payload(raw, PAYLOAD_MAX)
     told = fact(event, payload, env, at)
-    told["pp"] = posix.getppid()
+    told["pp"] = program()
     armed = _armed(place)
     if not told["s"] or not (armed or matters_unarmed(told) or _renews(told["s"], place, at)):
         return

@@ -1,8 +1,8 @@
 """What Claude Code's hook payloads tell us, as small *facts* without message text.
 
 This is all that runs at most tool calls, so it imports nothing. A fact is a flat JSON object:
-`e` the event word, `t` seconds UTC (with a fraction), `s` the session, `pp` the process that
-started the hook (whoever starts it adds that), and what the event adds.
+`e` the event word, `t` seconds UTC (with a fraction), `s` the session, `pp` the pid of
+the agent program (`hook.starter`), and what the event adds.
 Facts go into the spool or straight into the database (`hook.note`), whichever the moment allows.
 
 Texts of the conversation are never kept. Kept are: the work text of todo tools, a digest of a

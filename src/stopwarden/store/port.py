@@ -51,9 +51,9 @@ class SessionRow(Record):
     boot: str = ""  # boot id, and the boot clock in ticks at which the last verdict was committed
     answered_ticks: int = 0
     wall_minus_boot: int = 0  # seconds, to notice a stepped clock
-    program: int = 0  # pid of whatever starts our hooks there, 0: not known
+    program: int = 0  # pid of the agent program, as our hooks see it; 0: not known
     program_started: str = ""  # its start time as the system gives it, so that a reused pid is told apart
-    program_seen: int = 0  # events it started us for, up to 2: once may have been a shell that is gone by now
+    program_seen: int = 0  # events in which it was seen, up to 2: once may have been something in between
 
 
 class SeenWake(Record):
