@@ -80,5 +80,9 @@ class StaleVerdictError(StopwardenError):
     """The verdict was reached on a state that has changed since; judge again."""
 
 
+class IllegalEventError(StopwardenError):
+    """An event came to a machine that cannot take it in its state; the state is as it was."""
+
+
 class DeadlineError(StopwardenError):
     """Our own time to answer ran out."""
