@@ -42,6 +42,14 @@ EVENT_DEADLINE = 2
 STORE_WAIT = 5
 FAULTS_IN_A_ROW = 3
 
+NOTIFICATIONS_MAX = 20  # results that wait for a turn
+DEFERRED_FIRES_MAX = 20  # unrelated cron fires that wait for a chain
+GAPS_HELD = 100  # gap entries in memory; further ones wait in the store
+GAPS_IN_A_NOTICE = 40  # results named in one notice
+SETTLED_RESULTS = 200  # results remembered so that none is told twice
+RETRY_AFTER = (1, 2, 4)  # seconds between tries to start a turn for waiting results
+DEFERRAL_LIMIT = 30 * MINUTE  # how long background work may hold back a chain
+
 
 class Policy(Record):
     """What a person may set for an away period. Sources: design §3, §7, §8."""
