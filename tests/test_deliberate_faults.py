@@ -32,10 +32,10 @@ class Fault(NamedTuple):
 
 
 FAULTS = (
-    Fault("ready work is never offered", "core/away.py", "return policy.offer_ready and bool(ready)", "return False and bool(ready)", (PEERS,)),
-    Fault("ready work is offered for ever", "core/away.py", "ready[0].id not in state.offered", "True", (PEERS,)),
-    Fault("an offer is made past a bound", "core/away.py", "and not _past_bound(stop, state, world, policy, period, owes):", ":", (PEERS,)),
-    Fault("who was passed over is not recorded", "core/away.py", "if key not in state.passed_over", "if False", (PEERS,)),
+    Fault("ready work is never offered", "core/away.py", "return case.policy.offer_ready and bool(case.ready)", "return False and bool(case.ready)", (PEERS,)),
+    Fault("ready work is offered for ever", "core/away.py", "case.ready[0].id not in case.state.offered", "True", (PEERS,)),
+    Fault("an offer is made past a bound", "core/away.py", "and not _past_bound(case):", ":", (PEERS,)),
+    Fault("who was passed over is not recorded", "core/away.py", "if key not in case.state.passed_over", "if False", (PEERS,)),
     Fault("another's progress is mine", "core/owed.py", "(one.terminal or is_taken(one, now))", "is_taken(one, now)", (PEERS,)),
     Fault("a stalled peer traps the checkout", "core/leases.py", "or _look_by(held, policy) > now", "or True", (PEERS,)),
     Fault("a pause is forgotten", "hook/terms.py", 'return "off" if until is None or now < until else "on"', 'return "off" if until is None else "on"', ("test_switches.py",)),
@@ -55,7 +55,7 @@ FAULTS = (
     Fault("a changed list may wait", "core/away.py", "changed = state.fingerprint != owes.fingerprint", "changed = False", (TABLE,)),
     Fault("nothing owed needs no wake", "core/away.py", "look.chosen is not None and not owes.anything_owed", "not owes.anything_owed", (TABLE,)),
     Fault("unknown is taken for empty", "core/owed.py", "return bool(self.owed or self.unread)", "return bool(self.owed)", (TABLE,)),
-    Fault("the empty set is not kept", "core/away.py", "state = state.replace(fingerprint=owes.fingerprint)", "pass", (TABLE,)),
+    Fault("the empty set is not kept", "core/away.py", "case = case.replace(state=case.state.replace(fingerprint=owes.fingerprint))", "pass", (TABLE,)),
     Fault("a title counts in the digest", "core/owed.py", '{item.id}\\0{item.state}"', '{item.id}\\0{item.state}{item.title}"', (TABLE,)),
     Fault("the order counts in the digest", "core/owed.py", "parts = sorted({", "parts = list({", ("test_gather.py", TABLE)),
     Fault("the state does not count", "core/owed.py", '{item.id}\\0{item.state}"', '{item.id}"', (TABLE,)),
@@ -69,7 +69,7 @@ FAULTS = (
     Fault("a tool resets the plain count", "core/away.py", "blocks=0 if owes.progressed else state.blocks", "blocks=0 if owes.progressed or state.tool_used else state.blocks", (BOUNDS,)),
     Fault("a tool does not reset the host's count", "core/away.py", "owes.progressed or state.tool_used", "owes.progressed", (BOUNDS,)),
     Fault("an allowed stop keeps the row", "core/away.py", "        blocks=0,\n        blocks_without_tools=0,\n        tool_used=False,\n        bound=", "        tool_used=False,\n        bound=", (BOUNDS,)),
-    Fault("the stop at a bound is not recorded", "core/away.py", "    if bound:\n", "    if False:\n", (BOUNDS,)),
+    Fault("the stop at a bound is not recorded", "core/away.py", "    if not bound:\n", "    if True:\n", (BOUNDS,)),
     Fault("no ceiling of an hour", "core/away.py", "len(counts.this_hour) >= policy.blocks_an_hour", "False", (BOUNDS,)),
     Fault("no ceiling of a period", "core/away.py", "counts.in_period >= policy.blocks_a_period", "False", (BOUNDS,)),
     Fault("the hour never passes", "core/away.py", "if now - HOUR < then <= now", "", (BOUNDS,)),
