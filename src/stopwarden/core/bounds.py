@@ -32,6 +32,10 @@ ONE_SHOT_GRACE = 2 * MINUTE
 SILENT_AFTER = 30 * MINUTE
 KEEPER_BACKOFF = (1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE)
 
+GUARD_STREAMS = 2  # of one stage: without new words of the person
+TODOS_MAX = 10_000  # items of one trusted todo list
+TODO_ID_MAX = 1_000  # characters
+
 REASON_MAX = 2_000
 TITLE_MAX = 200
 PAYLOAD_MAX = 8 * 1024 * 1024
