@@ -48,11 +48,25 @@ FAULTS_IN_A_ROW = 3
 
 NOTIFICATIONS_MAX = 20  # results that wait for a turn
 DEFERRED_FIRES_MAX = 20  # unrelated cron fires that wait for a chain
+FIRES_MAX = 100  # unrelated cron fires that wait for an ordinary turn
 GAPS_HELD = 100  # gap entries in memory; further ones wait in the store
 GAPS_IN_A_NOTICE = 40  # results named in one notice
 SETTLED_RESULTS = 200  # results remembered so that none is told twice
 RETRY_AFTER = (1, 2, 4)  # seconds between tries to start a turn for waiting results
 DEFERRAL_LIMIT = 30 * MINUTE  # how long background work may hold back a chain
+
+# The bridge's queue. Its durations are milliseconds: a claim has two seconds.
+PROMPTS_MAX = 5  # full prompts of a session, the running one included; 503 beyond
+MESSAGES_MAX = 20  # mid-turn messages of a session that were not handed over yet
+MESSAGE_TEXT_MAX = 16_384
+MESSAGE_ID_MAX = 128
+MESSAGES_A_DRAIN = 10
+FATES_KEPT = 200  # messages remembered after they are gone, so that posting one again is known
+TERMINALS_KEPT = 64  # prompts remembered after they ended
+RELEASES_AWAITED = 20  # releases whose answer is still waited for
+DRAIN_DEADLINE_MS = 2_000
+SETTLE_DEADLINE_MS = 30_000  # after a cancel, until the queue goes on without the child's word
+DRAIN_TIMEOUTS_MAX = 3  # in a row, until a host's drain counts as not there
 
 
 class Policy(Record):
