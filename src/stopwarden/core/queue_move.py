@@ -25,6 +25,7 @@ class Move:
     def __init__(self, state: Queue) -> None:
         self.state = state
         self.effects: list[Effect] = []
+        self.next_effect = state.next_effect
 
     def set(self, **changes: Any) -> None:
         """Change fields of the state."""
@@ -32,10 +33,14 @@ class Move:
 
     def do(self, kind: type[Effect], **fields: Any) -> int:
         """Add an effect and answer its new id."""
-        number = self.state.next_effect
+        number = self.next_effect
         self.effects.append(kind(id=number, **fields))
-        self.state = self.state.replace(next_effect=number + 1)
+        self.next_effect += 1
         return number
+
+    def done(self) -> tuple[Queue, tuple[Effect, ...]]:
+        """The end of the step."""
+        return self.state.replace(next_effect=self.next_effect), tuple(self.effects)
 
     def tell(self, told: Told, **fields: Any) -> None:
         """Publish an event of the session."""

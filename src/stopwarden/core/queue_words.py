@@ -80,7 +80,8 @@ class Drain(Record):
 
     id: int  # the ResolveMessages that has not been answered
     request: str
-    owner: str | None
+    owner: str | None  # whose turn it was when it was asked
+    watch: bool
     messages: tuple[Message, ...]
     asked_at: int
 
@@ -102,6 +103,7 @@ class Queue(Record):
     limit: int = 5  # full prompts at once, the running one included; 0: no limit
     clients: frozenset[str] = frozenset()
     closing: bool = False
+    closed: bool = False  # closing, and everything has ended
     entries: tuple[Entry, ...] = ()  # in order of admission; only the first one can run
     turn: str | None = None  # the background turn in progress: an owner like a prompt
     wait_owner: str | None = None  # whose chain has yielded to a queued prompt
@@ -336,7 +338,7 @@ class Emit(Effect):
     client: str | None = None  # who began it (`originatorClientId`)
     state: str = ""
     messages: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()  # of the messages that are not internal
+    shown: tuple[Message, ...] = ()  # the same, without the internal ones
     why: str = ""
 
 
