@@ -290,7 +290,9 @@ class RunPrompt(Effect):
     content: str
     client: str | None
     trust: Asks = ""
-    carried: tuple[Message, ...] = ()  # late messages, to stand before the prompt as user input
+    carried: tuple[
+        Message, ...
+    ] = ()  # late messages, read or not, to stand before the prompt
 
 
 class ForwardCancel(Effect):
