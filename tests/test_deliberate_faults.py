@@ -57,7 +57,7 @@ FAULTS = (
     Fault("unknown is taken for empty", "core/owed.py", "return bool(self.owed or self.unread)", "return bool(self.owed)", (TABLE,)),
     Fault("the empty set is not kept", "core/away.py", "case = case.replace(state=case.state.replace(fingerprint=owes.fingerprint))", "pass", (TABLE,)),
     Fault("a title counts in the digest", "core/owed.py", '{item.id}\\0{item.state}"', '{item.id}\\0{item.state}{item.title}"', (TABLE,)),
-    Fault("the order counts in the digest", "core/owed.py", "parts = sorted({", "parts = list({", ("test_gather.py", TABLE)),
+    Fault("the order counts in the digest", "core/owed.py", "parts = sorted([", "parts = list([", ("test_gather.py", TABLE)),
     Fault("the state does not count", "core/owed.py", '{item.id}\\0{item.state}"', '{item.id}"', (TABLE,)),
     Fault("what waits on a person is owed", "core/owed.py", 'LIVE = ("open", "doing")', 'LIVE = ("open", "doing", "waiting")', (TABLE,)),
     Fault("what is parked is let go at once", "core/owed.py", "item.before in LIVE and item.id not in graced", "False", (TABLE,)),

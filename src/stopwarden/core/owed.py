@@ -58,7 +58,7 @@ class Assessment(Record):
 
 def fingerprint(owed: Iterable[Item], unread: Sequence[str] = ()) -> str:
     """A digest of the ids and states of an owed set. Order and titles do not count; the empty set has one too."""
-    parts = sorted({f"{item.id}\0{item.state}" for item in owed}) + [f"?\0{source}" for source in sorted(set(unread))]
+    parts = sorted([f"{item.id}\0{item.state}" for item in owed]) + [f"?\0{source}" for source in sorted(set(unread))]
     return digest("\n".join(["owed 1", *parts]))
 
 

@@ -9,6 +9,8 @@ see an ordinary frozen dataclass (`dataclass_transform`).
 
 from __future__ import annotations
 
+from _collections import deque  # built in: `collections` itself is not loaded for it
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,7 +82,7 @@ class Record(metaclass=RecordType):
                 column = [cls.defaults[field]] * count
             elif len(column) != count:
                 raise ValueError(f"{field} has {len(column)} values, not {count}")
-            any(map(getattr(cls, field).__set__, made, column))  # a setter answers None, so any() runs through all
+            deque(map(getattr(cls, field).__set__, made, column), 0)  # runs through all and keeps nothing
         return made
 
     def as_dict(self) -> dict[str, Any]:
