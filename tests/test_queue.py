@@ -308,6 +308,14 @@ def test_a_prompt_that_comes_after_a_granted_claim_waits_for_that_stream_and_sto
     assert bridge.claim("p1") == QUEUED
 
 
+def test_a_granted_claim_ends_the_claimants_own_wait_and_no_other() -> None:
+    for waiting, left in (("p1", None), ("t1", "t1")):
+        bridge = busy()
+        bridge.state = bridge.state.replace(wait_owner=waiting)
+        assert bridge.claim("p1") == GRANTED
+        assert bridge.state.wait_owner == left
+
+
 def test_a_cancelled_prompt_may_not_claim() -> None:
     bridge = busy()
     bridge.cancel()
@@ -773,6 +781,14 @@ def test_closing_stops_a_background_turn_and_waits_for_the_answer() -> None:
     assert bridge.told("session_closed") == []
     bridge.forwarded("t1")
     assert (len(bridge.told("session_closed")), bridge.state.turn) == (1, None)
+
+
+def test_an_idle_session_closes_at_once_and_its_childs_end_is_only_told() -> None:
+    bridge = Bridge()
+    bridge.feed(Close(at=bridge.now))
+    bridge.feed(ChildGone(at=bridge.now, child=CHILD))
+    assert [told for told, _, _ in bridge.told("session_closed", "session_died")] == ["session_closed", "session_died"]
+    assert not bridge.all(ForwardCancel)
 
 
 # --- what cannot be -------------------------------------------------------------------------------

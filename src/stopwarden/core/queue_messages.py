@@ -204,27 +204,25 @@ def resolved(move: Move, reply: MessagesResolved) -> None:
     if not expects(move.state, reply.effect, "resolve") or out is None:
         return
     messages = tuple(one.replace(resolved=one.resolved or one.message not in reply.failed) for one in out.messages)
-    move.set(drain=out.replace(messages=messages))
+    out = out.replace(messages=messages)
     if move.state.now - out.asked_at >= DRAIN_DEADLINE_MS:
         late = tuple(one.message for one in messages if one.resolved)
-        put_back(move, "drain.too_late", late)
+        put_back(move, out, "drain.too_late", late)
     elif reply.failed:
-        put_back(move, "drain.unreadable", ())
+        put_back(move, out, "drain.unreadable", ())
     else:
         move.set(drain=None)
         hand_over(move, out.request, messages, out.watch)
 
 
-def put_back(move: Move, rule: str, late: tuple[str, ...]) -> None:
+def put_back(move: Move, out: Drain, rule: str, late: tuple[str, ...]) -> None:
     """The drain comes to nothing: its messages stand in front again, and it is answered with none.
 
     `late` names those that the next prompt carries; one that cannot be read must not spoil that prompt.
     """
-    out = move.state.drain
-    if out is not None:
-        back = tuple(one.replace(late=one.late or one.message in late) for one in out.messages)
-        move.set(drain=None, messages=back + move.state.messages)
-        move.do(AnswerDrain, request=out.request, rule=rule, has_queued_prompt=hint(move.state, out.watch))
+    back = tuple(one.replace(late=one.late or one.message in late) for one in out.messages)
+    move.set(drain=None, messages=back + move.state.messages)
+    move.do(AnswerDrain, request=out.request, rule=rule, has_queued_prompt=hint(move.state, out.watch))
 
 
 # --- what follows every event -------------------------------------------------------------------
@@ -234,7 +232,7 @@ def advance(move: Move) -> None:
     """After every event: end a drain whose turn is over, promote what nobody will hear, start the next prompt."""
     out = move.state.drain
     if out is not None and not (out.owner is not None and is_owner(move.state, out.owner)):
-        put_back(move, "drain.turn_over", tuple(one.message for one in out.messages))
+        put_back(move, out, "drain.turn_over", tuple(one.message for one in out.messages))
     if move.state.closing:
         wind_up(move)
         return
