@@ -126,7 +126,7 @@ def _result_came(backlog: Backlog, event: ResultCame) -> Step:
             f"A result needs an id, a task and a kind, not {result.id!r}, {result.task!r}, {result.kind!r}",
             kept="The queue is as it was",
         )
-    if _is_known(backlog, result.names):
+    if _is_known(backlog, result.known_as):
         return backlog, ()
     related = lineage.is_related(backlog.lineage, event.world, result.kind, result.task, result.owner)
     result = result.replace(related=related)
@@ -186,7 +186,7 @@ def _turn_accepted(backlog: Backlog, event: TurnAccepted) -> Step:
     way = backlog.on_its_way
     if way is None or way.turn != event.turn:
         return backlog, effects
-    names = (*(name for result in way.results for name in result.names), *((way.fire.id,) if way.fire else ()))
+    names = (*(name for result in way.results for name in result.known_as), *((way.fire.id,) if way.fire else ()))
     backlog = _settled(backlog.replace(on_its_way=None, tries=0), names)
     return backlog, (Settle(ids=_carried_ids(way), how="delivered"), *effects)
 
@@ -307,7 +307,7 @@ def _left_out(
         return backlog, ()
     named = tuple((one.id, one.kind, one.task if isinstance(one, Result) else one.job, one.where) for one in gone)
     now_open, effects = gaps.opened(backlog.gaps, named, why)
-    names = (name for one in gone for name in (one.names if isinstance(one, Result) else (one.id,)))
+    names = (name for one in gone for name in (one.known_as if isinstance(one, Result) else (one.id,)))
     backlog = _settled(backlog.replace(gaps=now_open), tuple(names))
     return backlog, (*effects, LeftOut(queue=queue, ids=tuple(one.id for one in gone)))
 
@@ -320,7 +320,7 @@ def _is_known(backlog: Backlog, names: tuple[str, ...]) -> bool:
     """Whether this result or fire is here already, or was: hosts tell some of them twice."""
     way = backlog.on_its_way
     carried = way.results if way is not None else ()
-    here = {name for result in (*backlog.results, *carried) for name in result.names}
+    here = {name for result in (*backlog.results, *carried) for name in result.known_as}
     here.update(fire.id for fire in (*backlog.fires, *((way.fire,) if way is not None and way.fire else ())))
     here.update(gap.id for gap in backlog.gaps.open)
     return any(name in here or name in backlog.settled for name in names)

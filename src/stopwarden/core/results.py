@@ -57,7 +57,7 @@ class Result(Record):
     related: bool = False
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def known_as(self) -> tuple[str, ...]:
         """What this result is known by: its id, and its task with its digest."""
         return (self.id, f"{self.kind}\0{self.task}\0{self.digest}") if self.digest else (self.id,)
 
