@@ -92,7 +92,7 @@ class Guard(Record):
     awaiting: bool = False
     exhaustion_reported: bool = False
     tokens: int = 0  # used by the guard's streams in this chain
-    first_attempt_at: int | None = None  # milliseconds; of this chain
+    first_attempt_at: int | None = None  # of this chain; seconds
 
     @property
     def suspended(self) -> bool:
@@ -211,7 +211,7 @@ def observe(guard: Guard, todos: TodoList | None, allow_arm: bool) -> tuple[Guar
 def decide(guard: Guard, background: bool, at: int = 0) -> Decision:
     """What a stop gets now. Pure.
 
-    `background`: related work is still running, or its result is queued. `at`: milliseconds, for the
+    `background`: related work is still running, or its result is queued. `at`: the time in seconds, for the
     wall time of the budget.
     """
     if guard.switch == "off" or not _may_send(guard) or not _holds_a_list(guard):
@@ -306,13 +306,13 @@ def _used_up(guard: Guard, at: int) -> str:
         return "attempts"
     if budget.tokens and guard.tokens >= budget.tokens:
         return "tokens"
-    if budget.wall_time and first is not None and at - first >= budget.wall_time * 1_000:
+    if budget.wall_time and first is not None and at - first >= budget.wall_time:
         return "wall_time"
     return ""
 
 
 def _held_by(guard: Guard, reason: str) -> str:
-    """The reason that stands: the first one, except that a person's cancel takes over and stays.
+    """The reason that stands: the first one, but a passing one gives way, and a cancel takes over and stays.
 
     A cancel holds the away check back as well, so it must not be hidden by what else happened.
     """
@@ -320,4 +320,5 @@ def _held_by(guard: Guard, reason: str) -> str:
         raise IllegalEventError(
             f"{reason!r} is no reason to suspend", kept="The guard is as it was", do="Use a key of SUSPENSIONS"
         )
-    return reason if guard.suspended_by is None or reason == "cancelled" else guard.suspended_by
+    stands = guard.suspended_by
+    return reason if stands in (None, "superseded") or reason == "cancelled" else str(stands)
