@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 TABLE, BOUNDS, STOPS = "test_away_check.py", "test_bounds.py", "test_hook_at_a_stop.py"
 PEERS = "test_two_sessions.py"
 HOLDS = ("test_reservations.py", "test_reservation_rules.py")
+WAITS = ("test_backlog.py", "test_backlog_histories.py")
 
 
 class Fault(NamedTuple):
@@ -51,6 +52,10 @@ FAULTS = (
     Fault("an ended session's item is not offered first", "work/ready.py", "if (gone or stalled) and", "if False and", ("test_ready.py",)),
     Fault("the ledger's moves count before they happened", "work/ready.py", 'if item.changed_at >= since else state', "if True else state", ("test_ready.py",)),
     Fault("two at once are both away", "cli/away.py", "if (one.since, one.id) != stays:", "if one.id in seen:", ("test_away_command.py",)),
+    Fault("a claim is granted over a queued prompt", "core/queue_claims.py", "queued=True, has_queued_prompt=True, wait=\"set\"", "queued=True, claimed=True, wait=\"set\"", ("test_claim_model.py",)),
+    Fault("a release that overtook is forgotten", "core/chain.py", '(claim.released, "unavailable", "released"),', "", ("test_claim_model.py",)),
+    Fault("a third continuation is counted", "core/bounds.py", "GUARD_STREAMS = 2", "GUARD_STREAMS = 3", ("test_guard.py",)),
+    Fault("nobody is told of the release", "core/queue_prompts.py", "move.do(SendRelease", "(lambda *_, **__: 0)(SendRelease", ("test_claim_model.py",)),
     Fault("an unchanged list is blocked again", "core/away.py", "look.chosen is not None and not changed", "False", (TABLE,)),
     Fault("a changed list may wait", "core/away.py", "changed = state.fingerprint != owes.fingerprint", "changed = False", (TABLE,)),
     Fault("nothing owed needs no wake", "core/away.py", "look.chosen is not None and not owes.anything_owed", "not owes.anything_owed", (TABLE,)),
@@ -150,6 +155,17 @@ FAULTS = (
     Fault("a mistyped name costs a list", "cli/written.py", "if begins and mark.encode() not in begins:", "if False:", ("test_report_page.py",)),
     Fault("time under two periods is told twice", "report/heard.py", "if found and since <= found[-1][1]:", "if False:", ("test_report_many_nights.py",)),
     Fault("what an earlier night did is forgotten", "report/stories.py", "if earlier.outcome in as_left.get(later.outcome, ()):", "if False:", ("test_report_many_nights.py",)),
+    Fault("what finds no room is dropped without a word", "core/backlog.py", "    if not gone:\n", "    if True:\n", WAITS),
+    Fault("others push out the chain's own result", "core/results.py", "if not (holding.deferring and waiting.related)]", "]", WAITS),
+    Fault("the snapshot is reset without the related agents", "core/backlog.py", "begun = lineage.begun(event.world, _tasks(backlog))", "begun = lineage.begun(event.world, _tasks(backlog)).replace(related=backlog.lineage.related)", WAITS),
+    Fault("results of the chain before stay related", "core/backlog.py", "results=results.as_old(backlog.results)", "results=backlog.results", WAITS),
+    Fault("an interrupted scheduled turn wipes the others", "core/backlog.py", "fires.put_back(backlog.fires, way.fire, holding)", "fires.put_back((), way.fire, holding)", WAITS),
+    Fault("a turn that came to nothing has told of the gaps", "core/gaps.py", 'open=tuple(gap.replace(turn="") if gap.turn == turn', 'open=tuple(gap.replace(turn="", told_model=True) if gap.turn == turn', WAITS),
+    Fault("gap entries beyond memory are forgotten", "core/gaps.py", "held = found[-1].number if len(found) == room else asked.through", "held = asked.through", WAITS),
+    Fault("a related wakeup is trimmed", "core/fires.py", "unrelated = [fire for fire in queue if not fire.related]", "unrelated = list(queue)", WAITS),
+    Fault("one failed send takes away every mark of its agent", "core/lineage.py", "if mark[0] != send)", "if mark[1] not in targets)", ("test_lineage.py",)),
+    Fault("a missing parent counts as related", "core/lineage.py", "                answer = True if not agent else", "                answer = True if agent not in self.parents else", ("test_lineage.py",)),
+    Fault("the wait for background work has no limit", "core/lineage.py", "if deferral.too_long or now - since < limit:", "if True:", ("test_lineage.py",)),
 )  # fmt: skip
 
 
