@@ -131,6 +131,16 @@ def test_a_new_chain_makes_everything_old_that_waits() -> None:
     assert did(state, DrainAsked(turn="t", holding=WAITING)) == ()
 
 
+def test_a_new_chain_forgets_snapshot_related_agents_and_marks_at_once() -> None:
+    """Nothing of what the chain before knew of its agents decides for the next one."""
+    state = after(CHAIN, Spawned(agent="sub"), MessageSending(send="s", agent="a"))
+    world = (Task(kind="agent", id="sub"), Task(kind="agent", id="a"))
+    assert defers_guard(state, world)
+    state = after(state, ChainBegan(world=world))
+    assert not defers_guard(state, world)
+    assert step(state, MessageSettled(send="s", succeeded=True)) == (state, ())
+
+
 def test_what_is_on_its_way_becomes_old_too() -> None:
     """A turn that comes back after another chain began brings back old results."""
     state = after(CHAIN, *came(new("r")), *fired(wakeup("w")), DrainAsked(turn="t", holding=WAITING), ChainBegan())
@@ -370,7 +380,7 @@ def test_twenty_five_fires_of_one_schedule_are_one_look(holding: Holding) -> Non
     state, effects = step(state, *fired(cron("f25", "every minute"), holding=holding))
     assert queued(state) == ["first", "f25", "last"]
     assert state.fires[1].times == 26
-    assert effects == (Keep(item=cron("f25", "every minute")), Settle(ids=("f24",), how="coalesced"))
+    assert effects == (Keep(item=cron("f25", "every minute").replace(times=26)), Settle(ids=("f24",), how="coalesced"))
 
 
 def test_a_related_and_an_unrelated_fire_of_one_name_are_two() -> None:

@@ -146,7 +146,8 @@ def _fire_came(backlog: Backlog, event: FireCame) -> Step:
         return backlog, ()
     fire = fire.replace(related=bool(fire.job) and lineage.is_related(backlog.lineage, (), fire.kind, fire.job))
     backlog, effects = _with_fires(backlog, fires.admitted(backlog.fires, fire, event.holding))
-    return backlog, (Keep(item=fire), *effects)
+    stands = next((waits for waits in backlog.fires if waits.id == fire.id), fire)  # with the fires it stands for
+    return backlog, (Keep(item=stands), *effects)
 
 
 def _drain_asked(backlog: Backlog, event: DrainAsked) -> Step:
