@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+
 import pytest
 
 from stopwarden.core.chain_words import Claim
 from stopwarden.sim.claim_model import Bounds, World, begin, moves, wrong
 from stopwarden.sim.explorer import Explored, explore
+from tests.support.person import Person
 
 SMALL = Bounds(prompts=2, removals=1, cancels=0, plans=0, deadlines=1)
 KINDS = {
@@ -76,3 +80,14 @@ def test_the_named_races_are_among_them() -> None:
 
     explore(begin(Bounds()), moves, look)
     assert seen == {"tombstone", "late answer", "promotion during a claim", "priority without trust"}
+
+
+def test_the_command_says_what_was_tried_and_what_held(tmp_path: pathlib.Path) -> None:
+    """`simulate claims` counts states and kinds of moves; bad bounds are refused."""
+    person = Person(tmp_path)
+    assert person.types("simulate", "claims", "--prompts", "1") == 0
+    assert "all of them visited" in person.said
+    assert "Held in every one" in person.said
+    assert person.types("simulate", "claims", "--prompts", "1", "--json") == 0
+    assert json.loads(person.said)["broken"] is None
+    assert person.types("simulate", "claims", "--prompts", "9") == 2

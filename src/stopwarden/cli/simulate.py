@@ -1,4 +1,4 @@
-"""`stopwarden simulate nights`: policies compared on the same simulated nights."""
+"""`stopwarden simulate`: policies compared on the same nights; every order of events of the claim protocol."""
 
 from __future__ import annotations
 
@@ -29,10 +29,15 @@ NIGHTS, NIGHTS_MAX = 60, 10_000
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's words."""
     parser.description = (
-        "Plays seeded nights on a virtual clock under several policies, with agents that obey, are lazy, loop or\n"
-        "lie, and says what came of it. Nothing of yours is read; no agent program is started."
+        "nights: plays seeded nights on a virtual clock under several policies, with agents that obey, are lazy, loop\n"
+        "or lie, and says what came of it. claims: tries every order of events between a session and the owner of\n"
+        "its prompts, and tells the first broken rule as the shortest story. Nothing of yours is read; no agent\n"
+        "program is started."
     )
-    parser.add_argument("what", choices=("nights",), help="what to simulate")
+    parser.add_argument("what", choices=("nights", "claims"), help="what to simulate")
+    parser.add_argument(
+        "--prompts", type=int, default=2, metavar="N", help="claims: so many prompts of the person, 1 to 3 (default 2)"
+    )
     parser.add_argument("--nights", type=int, default=NIGHTS, metavar="N", help=f"how many nights (default {NIGHTS})")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="which nights (default 1)")
     parser.add_argument(
@@ -48,12 +53,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "examples:\n"
         "  stopwarden simulate nights\n"
         "  stopwarden simulate nights --nights 200 --policy block-once --policy ours\n"
-        "  stopwarden simulate nights --policy ours --policy look_without_reservation=30m"
+        "  stopwarden simulate nights --policy ours --policy look_without_reservation=30m\n"
+        "  stopwarden simulate claims --prompts 3"
     )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Plays and prints the comparison."""
+    """Plays and prints the comparison, or explores and prints what was found."""
+    if args.what == "claims":
+        return _claims(args, context)
     if not 1 <= args.nights <= NIGHTS_MAX:
         raise UsageError(f"{args.nights} nights cannot be played", do=f"Use 1 to {NIGHTS_MAX:,}")
     if args.table and args.policy:
@@ -70,6 +78,36 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for line in _columns(results):
         context.say(line)
     context.say("\nWhat each column means, and what a night is made of: docs/nights.md")
+    return 0
+
+
+def _claims(args: argparse.Namespace, context: Context) -> int:
+    """Explores the claim protocol; 1 where a rule is broken."""
+    from stopwarden.sim import claim_model
+    from stopwarden.sim.explorer import explore
+
+    if not 1 <= args.prompts <= 3:
+        raise UsageError(f"{args.prompts} prompts cannot be tried in all orders", do="Use 1 to 3")
+    bounds = claim_model.Bounds(prompts=args.prompts)
+    found = explore(claim_model.begin(bounds), claim_model.moves, claim_model.wrong)
+    if args.json:
+        told = {"v": 1, "bounds": bounds.as_dict(), "states": found.states, "moves": found.moves, "whole": found.whole}
+        told |= {"kinds": found.words, "broken": found.broken or None, "story": list(found.story)}
+        context.say(json.dumps(told))
+        return 1 if found.broken else 0
+    most = ", ".join(f"{number} {name}" for name, number in bounds.as_dict().items())
+    context.say(f"At most {most}: {found.states:,} states, {found.moves:,} moves, all of them visited.")
+    for kind, times in sorted(found.words.items()):
+        context.say(f"  {times:>9,}  {kind}")
+    if found.broken:
+        context.say(f"\nBROKEN  {found.broken}")
+        for place, step in enumerate(found.story, start=1):
+            context.say(f"  {place:>2}  {step}")
+        return 1
+    context.say(
+        "\nHeld in every one: never a third continuation without new input (I1), none ahead of a prompt admitted"
+    )
+    context.say("before its claim (I2), no wait for a prompt that is not there (I3), none from a suspended chain (I6).")
     return 0
 
 
