@@ -7,7 +7,7 @@ is late) and has no effect, save that words of the person in it are kept.
 
 Content is named, not carried: a `Part` has an id under which the driver keeps the text, so a state
 stays small and can be hashed. Only what the machine itself words (the guard's instruction) has text.
-Times are whole seconds since the epoch and come only with `Tick`. Nothing here decides anything.
+Time is milliseconds of one clock and comes only with `Tick`. Nothing here decides anything.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from stopwarden.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stopwarden.core.events import Instant
+    from stopwarden.core.fires import Fire
+    from stopwarden.core.lineage import Task
+    from stopwarden.core.results import Result
+    from stopwarden.core.todo_envelope import TodoList
 
 ORDINARY, RETRY, CONTINUE, RESTORE_QUESTION = "ordinary", "retry", "continue", "restore_question"
 FOREGROUND, CRON, NOTIFICATION = "foreground", "cron", "notification"
 
 
 class Part(Record):
-    """A piece of what is sent to the model. Kinds: user, mid_turn, tool_result, hook_reason, guard, background, note."""
+    """A piece of what is sent. Kinds: user, mid_turn, tool_result, hook_reason, guard, result, fire, gap."""
 
     kind: str
     id: str
@@ -65,6 +68,12 @@ class WriterAdmitted(Answer):
     granted: bool = True
 
 
+class PromptWithdrawn(Event):
+    """The caller of a prompt that waits for an older turn has gone away."""
+
+    prompt: str
+
+
 class PromptQueuedSeen(Event):
     """The owner's side says that a full prompt waits behind this turn (a hint: a claim confirms it)."""
 
@@ -82,30 +91,42 @@ class ModeChanged(Event):
 
 
 class TodoWritten(Event):
-    """The todo tool of the turn `turn` has ended; before any PostToolUse hook. `result` is its display value."""
+    """The todo tool of the turn `turn` has ended; before any PostToolUse hook. None: the result is not trusted."""
 
     turn: str
-    result: object
+    todos: TodoList | None
 
 
 class BackgroundChanged(Event):
-    """Whether work that this chain has set going, or its result, is still to come (core/lineage says so)."""
+    """The background work the host knows of, as it is now."""
 
-    related: bool
+    tasks: tuple[Task, ...] = ()
 
 
-class OwnResult(Event):
-    """A result of background work that the running turn itself has set going."""
+class ResultArrived(Event):
+    """A background task has something to tell; it is classified by the work known now."""
 
-    parts: tuple[Part, ...]
+    result: Result
+
+
+class FireArrived(Event):
+    """A schedule fired; its prompt waits for a turn."""
+
+    fire: Fire
+
+
+class SwitchSet(Event):
+    """The person turned the guard on or off, or lets it observe. Lifts no suspension."""
+
+    switch: str
 
 
 class Rewound(Event):
-    """The person took history back; only between turns."""
+    """History was taken back or restored; only between turns."""
 
 
 class Cancelled(Event):
-    """The person cancelled what is running."""
+    """The person cancelled. Also with nothing running: then what waits is held back until a prompt."""
 
 
 class Disposed(Event):
@@ -115,27 +136,19 @@ class Disposed(Event):
 class GateTaken(Event):
     """Somebody (close, live restore, /cd) holds the session: no turn begins."""
 
-    moving: bool = False  # /cd to another directory: the chain ends
+
+class Relocated(Event):
+    """With the gate held, a move to another directory begins: the chain ends."""
 
 
 class GateReleased(Event):
     """The gate is open again."""
 
 
-class AutomaticReady(Event):
-    """A notification or a scheduled prompt waits for its turn. The queues themselves are `core/backlog`."""
-
-    id: str
-    source: str  # cron or notification
-    related: bool = False
-    parts: tuple[Part, ...] = ()
-    owner: str | None = None
-
-
 class Tick(Event):
     """Time has passed. A time that goes back is taken as no time."""
 
-    now: Instant
+    now: int
 
 
 # ---- answers
@@ -201,6 +214,7 @@ class StreamEnded(Answer):
 
     reply: str
     calls: tuple[str, ...] = ()
+    tokens: int = 0
 
 
 class StreamBroken(Answer):
@@ -210,14 +224,10 @@ class StreamBroken(Answer):
 
 
 class ToolsDone(Answer):
-    """The results of a batch. `stop`: post_tool_use, repeated_failure, loop, cancelled; empty: none."""
+    """The results of a batch. `stop`: post_tool_use, repeated_failure, loop, permission; empty: none."""
 
     parts: tuple[Part, ...] = ()
     stop: str = ""
-
-
-class ToldBroken(Answer):
-    """A status event could not be delivered; nothing depends on it."""
 
 
 # ---- effects
@@ -323,6 +333,12 @@ class BeginTurn(Effect):
 
     turn: str
     kind: str
+
+
+class Pass(Effect):
+    """Something that chain or backlog want done or known: `what` is an effect of theirs, without an answer to us."""
+
+    what: Record
 
 
 class EndTurn(Effect):

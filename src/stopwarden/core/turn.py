@@ -1,0 +1,338 @@
+"""One session's turns as a machine: `step(state, event) -> (state, effects)`.
+
+Theory of operation. An event is taken by its row of EVENTS. Then, while nothing is waited for, the next
+row of the order in which the turn stands runs: STREAM_ORDER before a send, TOOL_ORDER after tools,
+STOP_ORDER at a stop. When a turn has ended, the admitted prompt begins, or else what waits in the
+backlog, if nothing holds it back. So each rule is one row of one table, and a step is a walk down.
+
+An answer is taken only if its id is the one waited for. Any other id that was ever given out is
+*retired*: the answer is late and without effect, save that words of the person in a late drain are
+kept, and a late claim is told to the chain (`core/turn_answers`). Anything else raises IllegalEventError, and the
+state is as it was.
+
+Superseding. A newer prompt, a cancel or a dispose marks the running turn `abort`. What it waits for is
+cut. A stream, tools, a compression and a send must come back before the turn is over, because they
+touch history and the world; all else is not waited for. The newer prompt begins only then, so work set
+going by an unwinding turn is old for it.
+
+May not live here: the guard and its suspensions (`guard`, `chain`), the queues (`backlog`), words.
+"""
+
+from __future__ import annotations
+
+from stopwarden.core import backlog_events as waits
+from stopwarden.core import chain as chains
+from stopwarden.core import chain_words as words
+from stopwarden.core import guard as guards
+from stopwarden.core import turn_events as ev
+from stopwarden.core.continuation import STREAM_ORDER, TOOL_ORDER
+from stopwarden.core.lineage import relevant_background, waited
+from stopwarden.core.stop_loop import STOP_ORDER, ask_claim, carried_parts, take_drained
+from stopwarden.core.turn_answers import answered, settle, strike_drain
+from stopwarden.core.turn_state import Found, Pen, Session, Stream, Turn, illegal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from stopwarden.core.record import Record
+
+ORDERS = {"stream": STREAM_ORDER, "tools": TOOL_ORDER, "stop": STOP_ORDER}
+ROWS = {row.rule: (name, number) for name, order in ORDERS.items() for number, row in enumerate(order)}
+MUST_COME_BACK = ("send", "stream", "tools", "compress")  # before a turn that unwinds is over
+
+
+def step(state: Session, event: Record) -> tuple[Session, tuple[ev.Effect, ...]]:
+    """The session after `event`, and what is to be done, in order. Raises IllegalEventError; then nothing changed."""
+    pen = Pen(state)
+    if isinstance(event, ev.WriterAdmitted):
+        writer_admitted(pen, event)
+    elif isinstance(event, ev.Answer):
+        answered(pen, event)
+    else:
+        take = EVENTS.get(type(event))
+        if take is None:
+            raise illegal(event, "the turn knows no such event")
+        take(pen, event)
+    go_on(pen)
+    return pen.written()
+
+
+def go_on(pen: Pen) -> None:
+    """Run rows until something must be waited for; then, with no turn, begin what may begin."""
+    while True:
+        turn = pen.turn
+        if turn is None:
+            if not begin_next(pen):
+                return
+        elif turn.abort:
+            if not unwound(pen):
+                return
+        elif turn.waiting is not None:
+            return
+        else:
+            order = ORDERS[turn.order]
+            number = ROWS[turn.row][1] if turn.row else 0
+            following = order[number + 1].rule if number + 1 < len(order) else ""
+            pen.on(row=following)
+            order[number].act(pen)
+
+
+def unwound(pen: Pen) -> bool:
+    """Whether a turn that was cut is over. What it had not sent is kept; a newer prompt's chain is not touched."""
+    turn = pen.running
+    if turn.waiting is not None and turn.waiting.what in MUST_COME_BACK:
+        return False
+    pen.cut(turn.abort)
+    if turn.found is not None:
+        pen.store(turn.found.parts)
+    pen.put_away("superseded")
+    pen.end("cancelled", f"turn.{turn.abort}")
+    return True
+
+
+def cut_short(pen: Pen, why: str) -> None:
+    """The running turn is to unwind; the first reason stands."""
+    turn = pen.running
+    if turn.abort:
+        return
+    pen.on(abort=why)
+    if turn.waiting is not None and turn.waiting.what in MUST_COME_BACK:
+        pen.do(ev.Abort, of=turn.waiting.id, why=why)
+
+
+# ---- who begins
+
+
+def begin_next(pen: Pen) -> bool:
+    """The admitted prompt first; else what waits in the backlog."""
+    prompt = pen.state.next
+    if prompt is not None:
+        begin_prompt(pen, prompt)
+        return True
+    return begin_automatic(pen)
+
+
+def begin_prompt(pen: Pen, prompt: ev.Prompt) -> None:
+    """Every older turn has unwound: the prompt's chain begins or goes on, with words that were kept for it."""
+    parts = pen.state.kept + prompt.parts
+    pen.set(next=None, kept=())
+    pen.chained(words.PromptStarted(id=prompt.id))
+    pen.turn = Turn(id=prompt.id, kind=ev.FOREGROUND, owner=prompt.owner, stream=Stream(parts=parts, label=prompt.id))
+    pen.do(ev.BeginTurn, turn=prompt.id, kind=ev.FOREGROUND)
+
+
+def begin_automatic(pen: Pen) -> bool:
+    """A turn for results or a scheduled prompt, if nothing holds it back. Related ones pass a chain that waits."""
+    chain, waiting = pen.chain, pen.backlog
+    if not (waiting.results or waiting.fires) or pen.state.arriving or pen.state.now < pen.state.retry_at:
+        return False
+    if waiting.on_its_way is not None or not chains.may_start_automatic(chain, related=True):
+        return False
+    name = f"auto-{pen.next_id}"
+    given = pen.waited(waits.DrainAsked(turn=name, holding=pen.holding()))
+    if given is None:
+        return False
+    kind = ev.CRON if isinstance(given, waits.RunFire) else ev.NOTIFICATION
+    pen.chained(words.AutomaticStarted(id=name, kind=kind, related=given.related))
+    stream = Stream(parts=carried_parts(given), carried=name, label=name)
+    pen.turn = Turn(id=name, kind=kind, stream=stream)
+    pen.do(ev.BeginTurn, turn=name, kind=kind)
+    return True
+
+
+# ---- events nobody asked for
+
+
+def offered(pen: Pen, event: ev.PromptOffered) -> None:
+    """The first look at the gate; the writer is asked, and then the gate again."""
+    prompt = event.prompt
+    known = [pen.turn, pen.state.next, *(arriving for _, arriving in pen.state.arriving)]
+    if any(one is not None and one.id == prompt.id for one in known):
+        raise illegal(event, "this prompt is here already")
+    if pen.chain.disposed or pen.chain.closing:
+        pen.do(ev.Refuse, prompt=prompt.id, why="disposed" if pen.chain.disposed else "closing")
+        return
+    asked = pen.do(ev.AdmitWriter, prompt=prompt.id)
+    pen.set(arriving=(*pen.state.arriving, (asked, prompt)))
+
+
+def writer_admitted(pen: Pen, event: ev.WriterAdmitted) -> None:
+    """The second look. An admitted prompt ends the old chain now and takes the place of whatever runs or waits."""
+    prompt = dict(pen.state.arriving).get(event.id)
+    if prompt is None:
+        if not 0 < event.id < pen.next_id:
+            raise illegal(event, f"nothing was asked under id {event.id}")
+        return
+    pen.set(arriving=tuple(one for one in pen.state.arriving if one[0] != event.id))
+    if pen.chain.disposed or pen.chain.closing or not event.granted:
+        why = "disposed" if pen.chain.disposed else "closing" if pen.chain.closing else "cancelled"
+        pen.do(ev.Refuse, prompt=prompt.id, why=why)
+        return
+    if pen.state.next is not None:  # it will not begin: its words go with the newer one
+        pen.set(kept=pen.state.kept + pen.state.next.parts)
+        drop_next(pen, "new_prompt")
+    pen.waited(waits.PromptCame())
+    pen.chained(words.PromptAdmitted(id=prompt.id, kind=prompt.kind))
+    pen.set(next=prompt, retry_at=0)
+    if pen.turn is not None:
+        cut_short(pen, "new_prompt")
+
+
+def drop_next(pen: Pen, why: str) -> None:
+    """An admitted prompt that has not begun will not begin."""
+    prompt = pen.state.next
+    if prompt is not None:
+        pen.set(next=None)
+        pen.do(ev.EndTurn, turn=prompt.id, kind="cancelled", rule=f"turn.{why}")
+
+
+def withdrawn(pen: Pen, event: ev.PromptWithdrawn) -> None:
+    """Its caller went away before the admitted prompt could begin."""
+    if pen.state.next is not None and pen.state.next.id == event.prompt:
+        pen.chained(words.PromptAbandoned(id=event.prompt))
+        drop_next(pen, "withdrawn")
+
+
+def queue_seen(pen: Pen, event: ev.PromptQueuedSeen) -> None:
+    """A prompt waits while the hooks are out: a claim says whether that is so, and the hooks go on meanwhile."""
+    turn = pen.turn
+    if turn is None or turn.abort or turn.waiting is None or turn.waiting.what != "hooks":
+        return
+    if pen.chain.guard.switch != "on":
+        return
+    pen.on(hooks_out=turn.waiting, waiting=None)
+    ask_claim(pen, probe=True)
+
+
+def released(pen: Pen, event: ev.QueueReleased) -> None:
+    pen.chained(words.Released(owner=event.owner))
+
+
+def mode_changed(pen: Pen, event: ev.ModeChanged) -> None:
+    pen.chained(words.ModeChanged(plan=event.plan))
+
+
+def switch_set(pen: Pen, event: ev.SwitchSet) -> None:
+    pen.chained(words.SwitchSet(switch=event.switch))
+
+
+def todo_written(pen: Pen, event: ev.TodoWritten) -> None:
+    pen.chained(words.TodoObserved(turn=event.turn, todos=event.todos))
+
+
+def background_changed(pen: Pen, event: ev.BackgroundChanged) -> None:
+    pen.set(tasks=event.tasks)
+    look_at_the_wait(pen)
+
+
+def result_arrived(pen: Pen, event: ev.ResultArrived) -> None:
+    pen.waited(waits.ResultCame(result=event.result, world=pen.state.tasks, holding=pen.holding()))
+
+
+def fire_arrived(pen: Pen, event: ev.FireArrived) -> None:
+    pen.waited(waits.FireCame(fire=event.fire, holding=pen.holding()))
+
+
+def rewound(pen: Pen, event: ev.Rewound) -> None:
+    pen.chained(words.Rewound())
+
+
+def cancelled(pen: Pen, event: ev.Cancelled) -> None:
+    """Everything of this session stops; results wait for the next prompt."""
+    if pen.chain.disposed:
+        raise illegal(event, "the session is put away")
+    pen.chained(words.Cancelled())
+    pen.waited(waits.Paused())
+    drop_next(pen, "cancel")
+    if pen.turn is not None:
+        cut_short(pen, "cancel")
+
+
+def disposed(pen: Pen, event: ev.Disposed) -> None:
+    """A controlled end with its own reason; what waits is named in gap entries."""
+    if pen.chain.disposed:
+        raise illegal(event, "the session is put away")
+    pen.chained(words.Disposed())
+    pen.waited(waits.Cleared())
+    drop_next(pen, "dispose")
+    for _, prompt in pen.state.arriving:
+        pen.do(ev.Refuse, prompt=prompt.id, why="disposed")
+    pen.set(arriving=())
+    if pen.turn is not None:
+        cut_short(pen, "dispose")
+
+
+def gate_taken(pen: Pen, event: ev.GateTaken) -> None:
+    pen.chained(words.GateTaken())
+
+
+def gate_released(pen: Pen, event: ev.GateReleased) -> None:
+    if not pen.chain.closing:
+        raise illegal(event, "nobody holds the gate")
+    pen.chained(words.GateReleased())
+
+
+def relocated(pen: Pen, event: ev.Relocated) -> None:
+    pen.chained(words.Relocated())
+
+
+def ticked(pen: Pen, event: ev.Tick) -> None:
+    """Deadlines, and the limit of the wait for background work."""
+    pen.set(now=max(pen.state.now, event.now))
+    turn = pen.turn
+    waiting = turn.waiting if turn is not None else None
+    if waiting is not None and waiting.due is not None and pen.state.now >= waiting.due:
+        pen.on(waiting=None)
+        if waiting.what == "claim":
+            settle(pen, waiting.id, "deadline")
+        else:
+            pen.set(late_drains=(*pen.state.late_drains, waiting.id))
+            strike_drain(pen)
+            take_drained(pen, Found(reliable=False))
+    look_at_the_wait(pen)
+
+
+def look_at_the_wait(pen: Pen) -> None:
+    """Past its limit, a wait for background work no longer holds unrelated turns back (design §8.5)."""
+    tasks: tuple[str, ...] = ()
+    if guards.trusted_unfinished(pen.chain.guard) and pen.turn is None:
+        tasks = tuple(task.id for task in relevant_background(pen.backlog.lineage, pen.state.tasks))
+    deferral, effects = waited(pen.state.deferral, tasks, pen.seconds())
+    pen.set(deferral=deferral)
+    for effect in effects:
+        pen.do(ev.Pass, what=effect)
+        pen.chained(words.DeferralTooLong())
+
+
+def to_backlog(pen: Pen, event: Record) -> None:
+    """What concerns the backlog alone."""
+    pen.waited(event)
+
+
+EVENTS: Mapping[type[Record], Callable[[Pen, Any], None]] = {
+    ev.PromptOffered: offered,
+    ev.PromptWithdrawn: withdrawn,
+    ev.PromptQueuedSeen: queue_seen,
+    ev.QueueReleased: released,
+    ev.ModeChanged: mode_changed,
+    ev.SwitchSet: switch_set,
+    ev.TodoWritten: todo_written,
+    ev.BackgroundChanged: background_changed,
+    ev.ResultArrived: result_arrived,
+    ev.FireArrived: fire_arrived,
+    ev.Rewound: rewound,
+    ev.Cancelled: cancelled,
+    ev.Disposed: disposed,
+    ev.GateTaken: gate_taken,
+    ev.GateReleased: gate_released,
+    ev.Relocated: relocated,
+    ev.Tick: ticked,
+    waits.MessageSending: to_backlog,
+    waits.MessageSettled: to_backlog,
+    waits.Spawned: to_backlog,
+    waits.GapsShown: to_backlog,
+    waits.PersonLooks: to_backlog,
+    waits.GapsRead: to_backlog,
+}

@@ -1,0 +1,254 @@
+"""The state of one session's turns, and the pen with which a step writes the next one.
+
+A session runs at most one turn. While an older one unwinds, the prompt that replaced it waits in
+`next`. Where a turn stands is `order` and `row`: the name of a table (`core/turn` lists them) and the
+row of it that runs next; `waiting` is the one effect whose answer it needs before it goes on. What a
+row learned lies in fields of the turn until the rows that judge it have passed.
+
+The pen holds state, turn and chain while one event is handled and collects the effects; nothing
+outside a single `step` ever sees it.
+"""
+
+from __future__ import annotations
+
+from stopwarden.core import backlog as backlogs
+from stopwarden.core import bounds
+from stopwarden.core import chain as chains
+from stopwarden.core import chain_words as words
+from stopwarden.core import guard as guards
+from stopwarden.core.backlog_events import Backlog, ChainBegan, Deliver, RetryLater, RunFire, TurnReturned
+from stopwarden.core.chain_words import Chain
+from stopwarden.core.errors import IllegalEventError
+from stopwarden.core.lineage import Deferral
+from stopwarden.core.record import Record
+from stopwarden.core.results import Holding
+from stopwarden.core.turn_events import Abort, Effect, EndTurn, Part, Pass, Prompt, Tell, WriteHistory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from stopwarden.core.lineage import Task
+
+# Parts that the backlog gave out: if they are not sent they go back there, not into history.
+CARRIED = ("result", "fire", "gap")
+FAILED = ("error", "loop_detected", "max_tokens")
+
+
+class Waiting(Record):
+    """The effect whose answer the turn needs. Past `due` there will be none in time."""
+
+    id: int
+    what: str  # drain, claim, hooks, model, compress, tokens, send, stream, tools
+    due: int | None = None
+    owner: str | None = None
+
+
+class Found(Record):
+    """What a drain brought."""
+
+    parts: tuple[Part, ...] = ()
+    hint: bool = False
+    reliable: bool = True
+
+
+class HookSaid(Record):
+    """What the external Stop hooks said about this stop."""
+
+    block: bool = False
+    reason: str = ""
+    message: str = ""
+
+
+class Stream(Record):
+    """The next model stream while it is prepared, and while it runs.
+
+    `parts` go to the model whatever becomes of the guard; the guard's own instruction is never among
+    them, so whatever is stored from `parts` is free of it by construction.
+    """
+
+    parts: tuple[Part, ...] = ()
+    attempt: int = 0  # of the guard; 0: an ordinary stream
+    closure: bool = False  # the list is finished: only tool results go back
+    unfinished: int = 0
+    first: bool = True  # of its continuation, no tool batch in between
+    hook: HookSaid | None = None  # this continuation also follows a block of the hooks
+    entry: str = ""  # staged in history, not yet committed or rolled back
+    begun: bool = False  # the provider has answered with a first event
+    carried: str = ""  # under this name the backlog knows what it gave out for this stream
+    cap: int = bounds.GUARD_STREAMS
+    label: str = ""
+
+
+class Turn(Record):
+    """One turn that runs or unwinds."""
+
+    id: str
+    kind: str
+    owner: str | None = None
+    order: str = "stream"
+    row: str = ""  # the next row of that table; empty: its first
+    waiting: Waiting | None = None
+    abort: str = ""  # new_prompt, cancel or dispose: it unwinds
+    stream: Stream = Stream()
+    found: Found | None = None
+    claim: str = ""  # what the last claim came to: claimed, queued or unavailable
+    hook: HookSaid | None = None
+    hook_blocks: int = 0  # in a row
+    hook_streams: int = 0
+    forced: bool = False  # the stop before was blocked by a hook
+    forced_shown: bool = False  # people were told of the hook's present block
+    compression_failed: bool = False
+    fits: bool = True
+    model: str = ""  # chosen for pictures, kept to the end of the turn
+    reply: str = ""
+    tool_parts: tuple[Part, ...] = ()
+    tool_stop: str = ""
+    hooks_out: Waiting | None = None  # the hooks go on while a queued prompt is confirmed
+    labels: int = 0
+
+
+class Session(Record):
+    """Everything the turn machine knows of one session."""
+
+    chain: Chain = Chain()
+    backlog: Backlog = Backlog()
+    hooks: bool = False  # an external Stop hook exists and is allowed
+    hook_cap: int = bounds.HOST_CAP_DEFAULT
+    tasks: tuple[Task, ...] = ()  # background work the host knows of
+    now: int = 0  # milliseconds
+    deferral: Deferral = Deferral()
+    retry_at: int = 0  # milliseconds; before that no automatic turn begins
+    next_id: int = 1
+    turn: Turn | None = None
+    arriving: tuple[tuple[int, Prompt], ...] = ()  # ask the writer to be let in, by effect id
+    next: Prompt | None = None  # admitted; begins when the older turn has unwound
+    drain_strikes: int = 0
+    drain_gone: bool = False  # the owner's side has no drain, as far as this session knows
+    late_drains: tuple[int, ...] = ()  # drains given up on; their words are still wanted
+    kept: tuple[Part, ...] = ()  # words that came too late, for the next drain or prompt
+
+
+def illegal(event: Record, what: str) -> IllegalEventError:
+    """The error for an event that cannot be taken."""
+    name = type(event).__name__
+    return IllegalEventError(f"{name} cannot happen: {what}", kept="The session is as it was", do="Mend the driver")
+
+
+class Pen:
+    """Writes one step: state, turn and chain as they become, and the effects in order."""
+
+    __slots__ = ("backlog", "chain", "effects", "next_id", "state", "turn")
+
+    def __init__(self, state: Session) -> None:
+        self.state, self.chain, self.next_id = state, state.chain, state.next_id
+        self.backlog, self.turn = state.backlog, state.turn
+        self.effects: list[Effect] = []
+
+    def written(self) -> tuple[Session, tuple[Effect, ...]]:
+        """The state after this step, and what is to be done."""
+        after = self.state.replace(chain=self.chain, backlog=self.backlog, turn=self.turn, next_id=self.next_id)
+        return after, tuple(self.effects)
+
+    def set(self, **changes: Any) -> None:
+        """Change the session."""
+        self.state = self.state.replace(**changes)
+
+    @property
+    def running(self) -> Turn:
+        """The turn; only rows of a running turn ask for it."""
+        assert self.turn is not None
+        return self.turn
+
+    def on(self, **changes: Any) -> None:
+        """Change the running turn."""
+        self.turn = self.running.replace(**changes)
+
+    def go(self, order: str, row: str = "") -> None:
+        """Let the running turn go on in another table, or at a row of it."""
+        self.on(order=order, row=row)
+
+    def do(self, effect: type[Effect], /, **fields: Any) -> int:
+        """Ask for an effect; answers its id."""
+        made, self.next_id = self.next_id, self.next_id + 1
+        self.effects.append(effect(id=made, **fields))
+        return made
+
+    def ask(self, what: str, effect: type[Effect], due: int | None = None, /, **fields: Any) -> None:
+        """Ask for an effect and let the turn wait for its answer, until `due` where that is given."""
+        made = self.do(effect, **fields)
+        self.on(waiting=Waiting(id=made, what=what, due=due, owner=self.running.owner))
+
+    def tell(self, kind: str, **detail: int | str) -> None:
+        """Tell people what happened, in fields a program can read."""
+        self.do(Tell, kind=kind, turn=self.turn.id if self.turn else "", detail=tuple(detail.items()))
+
+    def chained(self, event: words.ChainEvent) -> tuple[words.ChainEffect, ...]:
+        """Let the chain take an event; what it wants known is passed on, and a new chain makes all work old."""
+        self.chain, effects = chains.step(self.chain, event)
+        for effect in effects:
+            if isinstance(effect, words.LineageReset):
+                self.waited(ChainBegan(world=self.state.tasks))
+            elif not isinstance(effect, words.AutomaticFreed):  # we look for automatic turns whenever nothing runs
+                self.do(Pass, what=effect)
+        return effects
+
+    def waited(self, event: Record) -> Deliver | RunFire | None:
+        """Let the backlog take an event; answers what it gives out for a send, if anything."""
+        self.backlog, effects = backlogs.step(self.backlog, event)
+        given: Deliver | RunFire | None = None
+        for effect in effects:
+            if isinstance(effect, Deliver | RunFire):
+                given = effect
+            else:
+                if isinstance(effect, RetryLater):
+                    self.set(retry_at=self.state.now + effect.seconds * 1_000)
+                self.do(Pass, what=effect)
+        return given
+
+    def holding(self) -> Holding:
+        """What holds automatic turns back now."""
+        blocks = guards.trusted_unfinished(self.chain.guard)
+        return Holding(guard_blocks=blocks, fifo_priority=self.chain.priority, too_long=self.chain.too_long)
+
+    def seconds(self) -> int:
+        """The time as chain and guard count it."""
+        return self.state.now // 1_000
+
+    def put_away(self, why: Literal["refused", "superseded"]) -> None:
+        """What the running turn has not sent goes where it is not lost, once: words into history, the rest back."""
+        stream = self.running.stream
+        self.store(self.running.tool_parts)
+        if not stream.begun:
+            self.store(tuple(part for part in stream.parts if part.kind not in CARRIED))
+            if stream.carried:
+                self.waited(TurnReturned(turn=stream.carried, why=why, holding=self.holding()))
+        self.on(stream=Stream(), tool_parts=())
+
+    def store(self, parts: tuple[Part, ...]) -> None:
+        """Put parts that the model was not sent into history, once, as an entry of their own."""
+        if parts:
+            self.do(WriteHistory, act="append", entry=f"kept-{self.next_id}", parts=parts)
+
+    def cut(self, why: str) -> None:
+        """Cut short what the turn waits for, and wait no longer. A late answer will find its id retired."""
+        waiting = self.running.waiting
+        if waiting is not None:
+            self.do(Abort, of=waiting.id, why=why)
+            if waiting.what == "drain":
+                self.set(late_drains=(*self.state.late_drains, waiting.id))
+            self.on(waiting=None)
+        if self.running.hooks_out is not None:
+            self.do(Abort, of=self.running.hooks_out.id, why=why)
+            self.on(hooks_out=None)
+
+    def end(self, kind: str, rule: str, why: str = "") -> None:
+        """The turn ends here, and the chain hears how. `kind` as in EndTurn."""
+        turn = self.running
+        outcome = "cancelled" if turn.abort or kind == "cancelled" else "failed" if kind in FAILED else "ended"
+        self.do(EndTurn, turn=turn.id, kind=kind, rule=rule, why=why)
+        self.turn = None
+        if turn.kind == "foreground":
+            self.chained(words.PromptEnded(id=turn.id, outcome=outcome))
+        else:
+            self.chained(words.AutomaticEnded(id=turn.id, outcome="aborted" if outcome == "cancelled" else outcome))
