@@ -295,7 +295,7 @@ def _release(chain: Chain, event: Released) -> Stepped:
         one.replace(released=True) if one.owner == event.owner and one.chain == chain.number else one
         for one in chain.claims
     )
-    if not waited and marked == chain.claims:  # of an older owner, or told already
+    if chain.disposed or (not waited and marked == chain.claims):  # of an older owner, or told already
         return chain, (ReleaseAnswered(owner=event.owner, released=False),)
     after = chain.replace(claims=marked)
     if waited or not chain.priority:
@@ -554,7 +554,9 @@ ILLEGAL: Mapping[type[ChainEvent], tuple[Rule, ...]] = {
     Relocated: (_DISPOSED, (lambda chain, _: not chain.closing, "the gate is not held")),
     DeferralTooLong: ((lambda chain, _: not guards.trusted_unfinished(chain.guard), "nothing is held back"),),
     ExhaustionReported: ((_not_exhausted, "the guard is not exhausted"),),
-    ChainSuspended: ((lambda _, event: event.reason not in guards.SUSPENSIONS, "there is no such reason"),),
+    ChainSuspended: (
+        (lambda _, event: event.reason not in guards.SUSPENSIONS or event.reason == "superseded", "no turn says that"),
+    ),
 }
 
 # What still happens once the session is put away; everything else is late and does nothing.
