@@ -274,9 +274,7 @@ TASKS = st.lists(
 def test_one_look_at_all_is_as_looks_at_each(old: list[Task], now: list[Task], sent_to: set[str]) -> None:
     """What an answer remembers for the next ones never changes them; nothing of the snapshot alone is related."""
     chain = begun(old).replace(related=frozenset(sent_to))
-    singly = tuple(
-        task for task in now if lineage.is_live(task) and is_related(chain, now, task.kind, task.id, task.parent)
-    )
+    singly = tuple(task for task in lineage.live(now) if is_related(chain, now, task.kind, task.id, task.parent))
     assert relevant_background(chain, now) == singly
     assert has_relevant_background(chain, now) == bool(singly)
     orphans = [task.replace(parent="") for task in now]

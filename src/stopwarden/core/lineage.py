@@ -40,15 +40,19 @@ RELATION: Mapping[str, Rule] = {
     "wakeup": "if_new",  # lineage.wakeup: a self-paced wakeup made after the chain began
     "cron": "never",  # lineage.cron: an ordinary schedule belongs to no chain
 }
-# Live: in which states a task can still bring something.
-LIVE: Mapping[str, frozenset[str]] = {
-    "agent": frozenset({"running", "paused", "cancelled"}),  # cancelled: only until it has notified
-    "monitor": frozenset({"running"}),
-    "shell": frozenset({"running"}),
-    "workflow": frozenset({"running", "paused"}),
-    "wakeup": frozenset({"scheduled"}),
-    "cron": frozenset(),
-}
+# Live: in which states a task of each kind can still bring something.
+LIVE: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("agent", "running"),
+        ("agent", "paused"),
+        ("agent", "cancelled"),  # only until it has notified
+        ("monitor", "running"),
+        ("shell", "running"),
+        ("workflow", "running"),
+        ("workflow", "paused"),
+        ("wakeup", "scheduled"),
+    }
+)
 
 
 class Task(Record):
@@ -117,7 +121,7 @@ class Kinship:
     """Answers for one look at the world; made, asked and thrown away within one step, so it may remember."""
 
     def __init__(self, lineage: Lineage, world: Iterable[Task]) -> None:
-        self.lineage = lineage
+        self.baseline = lineage.baseline
         self.parents = {task.id: task.parent for task in world if task.kind == "agent"}
         self.sent_to = lineage.related.union(agent for _, agent in lineage.marks)
         self.known: dict[str, bool] = {}
@@ -125,28 +129,31 @@ class Kinship:
     def related(self, kind: str, id: str, owner: str = "") -> bool:
         """Whether the task belongs to this chain. Raises IllegalEventError for a kind that is not in the table."""
         rule = RELATION.get(kind)
-        if rule is None:
-            raise IllegalEventError(f"There is no background work of kind {kind!r}", kept="Nothing was changed")
         if rule == "by_parents":
             return self._agent(id)
         if rule == "by_owner" and owner:
             return self._agent(owner)
-        return rule != "never" and (kind, id) not in self.lineage.baseline
+        if rule is None:
+            raise IllegalEventError(f"There is no background work of kind {kind!r}", kept="Nothing was changed")
+        return rule != "never" and (kind, id) not in self.baseline
 
     def _agent(self, agent: str) -> bool:
         """Up the parents until something decides; all on the way share the answer. A loop: chains may be long."""
-        way: dict[str, None] = {}
-        answer = self.known.get(agent)
+        known, parents = self.known, self.parents
+        way: list[str] = []
+        answer = known.get(agent)
         while answer is None:
             if agent in self.sent_to:
                 answer = True
-            elif ("agent", agent) in self.lineage.baseline or agent in way or agent not in self.parents:
+            elif agent not in parents or ("agent", agent) in self.baseline:
                 answer = False
             else:
-                way[agent] = None
-                agent = self.parents[agent]
-                answer = True if not agent else self.known.get(agent)
-        self.known.update(dict.fromkeys(way, answer))
+                way.append(agent)
+                known[agent] = False  # met again further up, it is its own ancestor: a circle is never related
+                agent = parents[agent]
+                answer = known.get(agent) if agent else True
+        if answer:
+            known.update(dict.fromkeys(way, True))
         return answer
 
 
@@ -158,22 +165,22 @@ def is_related(lineage: Lineage, world: Iterable[Task], kind: str, id: str, owne
 def relevant_background(lineage: Lineage, world: Iterable[Task]) -> tuple[Task, ...]:
     """The live tasks of this chain, in the order of the world: what the guard waits for."""
     tasks = tuple(world)
-    kin = Kinship(lineage, tasks)
-    return tuple(task for task in tasks if is_live(task) and kin.related(task.kind, task.id, task.parent))
+    related = Kinship(lineage, tasks).related
+    return tuple([task for task in live(tasks) if related(task.kind, task.id, task.parent)])
 
 
 def has_relevant_background(lineage: Lineage, world: Iterable[Task]) -> bool:
     """Whether a live task belongs to this chain. Queued results count too: `backlog.defers_guard` asks for both."""
-    tasks = tuple(world)
-    kin = Kinship(lineage, tasks)
-    return any(is_live(task) and kin.related(task.kind, task.id, task.parent) for task in tasks)
+    return bool(relevant_background(lineage, world))
 
 
-def is_live(task: Task) -> bool:
-    """Whether the task can still bring something."""
-    if task.state not in LIVE.get(task.kind, frozenset()) or task.foreground:
-        return False
-    return task.state != "cancelled" or not task.notified
+def live(world: Iterable[Task]) -> list[Task]:
+    """The tasks that can still bring something: background work in a live state; cancelled, until it has told so."""
+    return [
+        task
+        for task in world
+        if (task.kind, task.state) in LIVE and not task.foreground and not (task.notified and task.state == "cancelled")
+    ]
 
 
 class Deferral(Record):
