@@ -166,6 +166,13 @@ FAULTS = (
     Fault("one failed send takes away every mark of its agent", "core/lineage.py", "if mark[0] != send)", "if mark[1] not in targets)", ("test_lineage.py",)),
     Fault("a missing parent counts as related", "core/lineage.py", "answer = known.get(agent) if agent else True", "answer = known.get(agent) if agent in parents else True", ("test_lineage.py",)),
     Fault("the wait for background work has no limit", "core/lineage.py", "if deferral.too_long or now - since < limit:", "if True:", ("test_lineage.py",)),
+    Fault("a chain overtakes a queued prompt", "core/queue_claims.py", 'queued=True, has_queued_prompt=True, wait="set")', 'queued=True, claimed=True, wait="set")', ("test_queue.py",)),
+    Fault("a refused claim takes another's wait", "core/queue_claims.py", 'ClaimRow(rule="claim.not_the_owner", owner="other")', 'ClaimRow(rule="claim.not_the_owner", owner="other", wait="set")', ("test_queue.py",)),
+    Fault("a release while another prompt waits", "core/queue_prompts.py", "if owner is not None and not live_queued(move.state):", "if owner is not None:", ("test_queue.py",)),
+    Fault("a hung child holds the queue for ever", "core/queue_prompts.py", '        end_turn_of(move, entry.prompt, "cancelled")', "        return", ("test_queue.py",)),
+    Fault("messages of a failed drain are lost", "core/queue_messages.py", "move.set(drain=None, messages=back + move.state.messages)", "move.set(drain=None)", ("test_queue.py",)),
+    Fault("a late message is handed over twice", "core/queue_messages.py", "        if carried:\n            delivered(move, carried)\n", "", ("test_queue.py",)),
+    Fault("a channel keeps what it has dropped", "core/claim_hosts.py", "known=channel.known - {session}", "known=channel.known", ("test_claim_hosts.py",)),
 )  # fmt: skip
 
 
