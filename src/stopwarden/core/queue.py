@@ -85,7 +85,8 @@ def step(state: Queue, event: QueueEvent) -> tuple[Queue, tuple[Effect, ...]]:
             kept="The queue is as it was",
             do="Send one of the events of core/queue_words",
         )
-    move = Move(state if event.at <= state.now else state.replace(now=event.at))
+    move = Move(state)
+    move.set(now=max(state.now, event.at))
     take(move, event)
     queue_messages.advance(move)
     return move.done()

@@ -52,7 +52,7 @@ def fate_of(state: Queue, message: str) -> str:
     """Where a message is: waiting, delivered, promoted, removed, or empty for one never seen (or long gone)."""
     if any(one.message == message for one in waiting(state)):
         return "waiting"
-    return next((fate for name, fate in state.fates if name == message), "")
+    return dict(state.fates).get(message, "")
 
 
 def idle(state: Queue) -> bool:
@@ -60,33 +60,28 @@ def idle(state: Queue) -> bool:
     return not state.entries and state.turn is None
 
 
-def new(state: Queue, ask: PostMessage) -> bool:
-    """Whether a message was never posted before."""
-    return not fate_of(state, ask.message)
-
-
-# In the order in which they are looked at; the first that holds is the answer.
-POST_REFUSALS: tuple[tuple[str, int, Callable[[Queue, PostMessage], bool]], ...] = (
-    ("message.unknown_session", 404, lambda state, ask: ask.session != state.session),
-    ("message.invalid_client_id", 400, stranger),
-    ("message.bad_id", 400, lambda state, ask: not 0 < len(ask.message) <= MESSAGE_ID_MAX),
-    ("message.empty", 400, lambda state, ask: not ask.text.strip() and not ask.attachments),
-    ("message.too_long", 413, lambda state, ask: len(ask.text) > MESSAGE_TEXT_MAX),
-    ("message.was_removed", 409, lambda state, ask: fate_of(state, ask.message) == "removed"),
-    ("message.session_closing", 409, lambda state, ask: state.closing),
-    ("message.duplicate_prompt_id", 409, lambda state, ask: new(state, ask) and id_taken(state, ask.message)),
-    ("message.session_idle", 200, lambda state, ask: new(state, ask) and idle(state)),
-    ("message.queue_full", 503, lambda state, ask: new(state, ask) and len(waiting(state)) >= MESSAGES_MAX),
+# In the order in which they are looked at; the first that holds is the answer. `fate`: see `fate_of`.
+POST_REFUSALS: tuple[tuple[str, int, Callable[[Queue, PostMessage, str], bool]], ...] = (
+    ("message.unknown_session", 404, lambda state, ask, fate: ask.session != state.session),
+    ("message.invalid_client_id", 400, lambda state, ask, fate: stranger(state, ask)),
+    ("message.bad_id", 400, lambda state, ask, fate: not 0 < len(ask.message) <= MESSAGE_ID_MAX),
+    ("message.empty", 400, lambda state, ask, fate: not ask.text.strip() and not ask.attachments),
+    ("message.too_long", 413, lambda state, ask, fate: len(ask.text) > MESSAGE_TEXT_MAX),
+    ("message.was_removed", 409, lambda state, ask, fate: fate == "removed"),
+    ("message.session_closing", 409, lambda state, ask, fate: state.closing),
+    ("message.duplicate_prompt_id", 409, lambda state, ask, fate: not fate and id_taken(state, ask.message)),
+    ("message.session_idle", 200, lambda state, ask, fate: not fate and idle(state)),
+    ("message.queue_full", 503, lambda state, ask, fate: not fate and len(waiting(state)) >= MESSAGES_MAX),
 )
 
 
 def post(move: Move, ask: PostMessage) -> None:
     """Take a message for the turn in progress; one that is known already is not taken twice."""
+    fate = fate_of(move.state, ask.message)
     for rule, status, holds in POST_REFUSALS:
-        if holds(move.state, ask):
+        if holds(move.state, ask, fate):
             move.do(AnswerMessage, request=ask.request, status=status, rule=rule, accepted=False)
             return
-    fate = fate_of(move.state, ask.message)
     move.do(AnswerMessage, request=ask.request, rule=f"message.{fate or 'taken'}", accepted=True)
     if not fate:
         message = Message(

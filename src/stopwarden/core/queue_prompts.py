@@ -50,7 +50,7 @@ def id_taken(state: Queue, name: str) -> bool:
     return (
         any(one.prompt == name for one in state.entries)
         or any(one.message == name for one in state.messages + drained)
-        or any(one == name for one, _ in state.terminals + state.fates)
+        or name in dict(state.terminals + state.fates)
     )
 
 

@@ -290,9 +290,7 @@ class RunPrompt(Effect):
     content: str
     client: str | None
     trust: Asks = ""
-    carried: tuple[
-        Message, ...
-    ] = ()  # late messages, read or not, to stand before the prompt
+    carried: tuple[Message, ...] = ()  # late messages, read or not, to stand before the prompt
 
 
 class ForwardCancel(Effect):
