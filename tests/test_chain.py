@@ -353,6 +353,14 @@ def test_a_release_that_overtakes_the_answer_leaves_no_wait() -> None:
     assert chains.may_start_automatic(ended, related=False)
 
 
+def test_a_release_that_overtakes_a_second_answer_leaves_the_first_owners_wait() -> None:
+    """Two owners, one wait: the mark is set, and the wait of the other one is not touched."""
+    other = yielded().replace(priority_owner="other")
+    chain, effects = last(other, ClaimSent(id=2, owner="p1"), Released(owner="p1"))
+    assert ReleaseAnswered(owner="p1", released=True) in effects
+    assert (chain.priority_owner, chain.guard.suspended, chains.tombstones(chain)) == ("other", False, {"p1"})
+
+
 def test_a_mark_goes_only_with_the_claim_it_was_made_for() -> None:
     """Two claims of one owner are out; both are void after the release, and both must settle."""
     released = run(claiming(), ClaimSent(id=2, owner="p1"), Released(owner="p1"), ClaimAnswered(id=2, answer="queued"))
@@ -663,6 +671,15 @@ def test_an_automatic_turn_cut_off_by_a_prompt_leaves_the_guard_to_the_prompt() 
     chain, effects = last(started, PromptAdmitted(id="p1", kind="retry"), AutomaticEnded(id="a1", outcome="aborted"))
     assert effects == ()
     assert chains.decide(run(chain, PromptStarted(id="p1")), "p1", False).kind == "continue"
+
+
+def test_what_an_automatic_turn_left_in_the_queue_runs_although_the_prompt_that_cut_it_off_never_began() -> None:
+    """The queue was being worked off; a prompt that comes between and goes away must not leave it standing."""
+    started = run(Chain(), AutomaticStarted(id="a1", kind="notification"), PromptAdmitted(id="p1"))
+    ended, effects = last(started, AutomaticEnded(id="a1", outcome="aborted"))
+    assert not frees(effects)
+    assert frees(last(ended, PromptAbandoned(id="p1"))[1])
+    assert frees(last(ended, PromptStarted(id="p1"), PromptEnded(id="p1", outcome="failed"))[1])
 
 
 @pytest.mark.case("G120")

@@ -114,13 +114,13 @@ class Watched:
         """What was held back is freed once nothing runs and nothing holds."""
         self.held = (self.held and AutomaticFreed() not in effects) or chains.holds_automatic(after)
         if quiet(after):
-            assert not after.drain_when_idle
+            assert not after.drain_when_idle or after.priority
             assert not self.held or chains.holds_automatic(after)
         if AutomaticFreed() in effects:
             assert chains.may_start_automatic(after, related=True)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.one_of(*[ANY_EVENT] * 12, RARELY), min_size=10, max_size=60))
 def test_whatever_happens_in_whatever_order_the_rules_hold(events: list[ChainEvent]) -> None:
     """An event that cannot happen changes nothing; every other keeps order, trust, counts and what is held."""
@@ -144,7 +144,7 @@ def test_whatever_happens_in_whatever_order_the_rules_hold(events: list[ChainEve
 WALK = st.lists(st.integers(0, 999), min_size=20, max_size=120)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(WALK)
 def test_long_histories_of_events_that_can_happen_keep_the_rules(choices: list[int]) -> None:
     """At each step one of the events that can happen now is taken; claims, prompts and turns overlap freely."""

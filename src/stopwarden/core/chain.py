@@ -14,7 +14,7 @@ Four rules carry everything else.
 3. *Order and trust are two things.* `priority_owner` keeps a queued prompt first even if the guard
    has been suspended meanwhile; it never gives back trust, and nothing is sent on the strength of it.
 4. *What was held back is let go.* Whenever the chain stops holding automatic turns back, they are
-   freed at once, or, while a prompt runs or waits, at its end, even if that end is an error.
+   freed at once, or, while a turn runs or a prompt waits, at its end, even if that end is an error.
 
 May not live here: the queue itself (core/queue), what is related (core/lineage), the turn (core/turn).
 """
@@ -190,7 +190,7 @@ def _start(chain: Chain, event: PromptStarted) -> Stepped:
 def _abandon(chain: Chain, event: PromptAbandoned) -> Stepped:
     if chain.admitted is None or chain.admitted.id != event.id:
         return chain, ()
-    return _idle_drain(_held_back(chain.replace(admitted=None), "cancelled"))
+    return _held_back(chain.replace(admitted=None), "cancelled"), ()
 
 
 def _end_prompt(chain: Chain, event: PromptEnded) -> Stepped:
@@ -199,15 +199,7 @@ def _end_prompt(chain: Chain, event: PromptEnded) -> Stepped:
         return after, ()
     if event.outcome == "ended" or holds_automatic(after):
         after = after.replace(drain_when_idle=True)
-    return _idle_drain(after)
-
-
-def _idle_drain(chain: Chain) -> Stepped:
-    """Drain what was kept for when nothing runs, if nothing runs."""
-    if chain.running is not None or chain.admitted is not None:
-        return chain, ()
-    frees = chain.drain_when_idle and not chain.closing and not chain.disposed and not chain.priority
-    return chain.replace(drain_when_idle=False), (AutomaticFreed(),) if frees else ()
+    return after, ()
 
 
 # ---- automatic turns
@@ -233,12 +225,12 @@ def _start_automatic(chain: Chain, event: AutomaticStarted) -> Stepped:
 
 def _end_automatic(chain: Chain, event: AutomaticEnded) -> Stepped:
     assert chain.running is not None
-    after = chain.replace(running=None)
+    after = chain.replace(running=None, drain_when_idle=True)  # the next one was to follow, whatever comes between
     if after.admitted is not None:
         return after, ()
     if event.outcome == "aborted" and not chain.running.guest:
         after = _held_back(after, "aborted")
-    return _idle_drain(after.replace(drain_when_idle=True))
+    return after, ()
 
 
 # ---- the session's side of a claim
@@ -324,7 +316,7 @@ def _take_gate(chain: Chain, _: GateTaken) -> Stepped:
 
 
 def _release_gate(chain: Chain, _: GateReleased) -> Stepped:
-    return _idle_drain(chain.replace(closing=False, drain_when_idle=chain.drain_when_idle or chain.closing))
+    return chain.replace(closing=False, drain_when_idle=chain.drain_when_idle or chain.closing), ()
 
 
 def _relocate(chain: Chain, _: Relocated) -> Stepped:
@@ -415,12 +407,14 @@ def _held_back(chain: Chain, reason: str) -> Chain:
 
 
 def _let_go(before: Chain, after: Chain) -> Stepped:
-    """Rule 4: automatic turns that are no longer held back are freed now, or when the prompt has ended."""
-    if not holds_automatic(before) or holds_automatic(after) or after.closing or after.disposed:
+    """Rule 4: what is no longer held back, or is due after a turn, is freed as soon as nothing is in the way."""
+    if after.closing or after.disposed:  # an opened gate frees all the same
         return after, ()
-    if after.admitted is not None or (after.running is not None and after.running.kind == "foreground"):
-        return after.replace(drain_when_idle=True), ()
-    return after, () if after.running is not None else (AutomaticFreed(),)
+    if holds_automatic(before) and not holds_automatic(after):
+        after = after.replace(drain_when_idle=True)
+    if not after.drain_when_idle or not may_start_automatic(after, related=True):
+        return after, ()
+    return after.replace(drain_when_idle=False), (AutomaticFreed(),)
 
 
 def _has_say(chain: Chain, turn: str) -> bool:
