@@ -9,7 +9,7 @@ see an ordinary frozen dataclass (`dataclass_transform`).
 
 from __future__ import annotations
 
-from _collections import deque  # built in: `collections` itself is not loaded for it
+from _collections import deque  # type: ignore[import-not-found]  # built in: `collections` is not loaded for it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
