@@ -173,6 +173,12 @@ FAULTS = (
     Fault("messages of a failed drain are lost", "core/queue_messages.py", "move.set(drain=None, messages=back + move.state.messages)", "move.set(drain=None)", ("test_queue.py",)),
     Fault("a late message is handed over twice", "core/queue_messages.py", "        if carried:\n            delivered(move, carried)\n", "", ("test_queue.py",)),
     Fault("a channel keeps what it has dropped", "core/claim_hosts.py", "known=channel.known - {session}", "known=channel.known", ("test_claim_hosts.py",)),
+    Fault("a retry lifts a suspension", "core/chain.py", '"lineage" if held_hard else "chain"', '"chain"', ("test_chain.py",)),
+    Fault("a wait is installed after its release", "core/chain.py", '(claim.released, "unavailable", "released"),', "", ("test_chain.py",)),
+    Fault("an automatic turn lifts a suspension", "core/chain.py", "    if guard.suspended:\n        return started, ()\n", "", ("test_chain.py",)),
+    Fault("a claim of an older chain counts", "core/chain.py", '(claim.chain != chain.number, "unavailable", "superseded"),', "", ("test_chain.py",)),
+    Fault("a third stream is counted", "core/guard.py", "or attempt > guard.budget.attempts:", "or False:", ("test_guard.py",)),
+    Fault("half a todo list is read", "core/todo_envelope.py", "if len(items) != len(todos) or", "if", ("test_guard.py",)),
 )  # fmt: skip
 
 
