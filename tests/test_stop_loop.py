@@ -166,6 +166,7 @@ def test_words_drained_before_the_token_limit_are_stored() -> None:
     world.play()
     assert world.ends() == [("P1", "max_tokens")]
     assert world.stored("long") == 1
+    assert world.state.chain.guard.suspended_by == "token_limit"
 
 
 # ---- claims
@@ -382,13 +383,13 @@ def test_a_hook_goes_on_alone_when_compression_fails() -> None:
 
 @pytest.mark.case("G88")
 def test_what_the_person_says_before_the_stream_beats_the_hook() -> None:
-    """Found at the last look: the words go alone, the hook's block is neither shown nor counted."""
+    """Found at the last look: the words go alone, the block is neither shown nor counted; the next one is the first."""
     world = at_the_stop(hooks=True)
-    world.hooks.append(BLOCK)
+    world.hooks.extend([BLOCK, BLOCK])
     world.drains.extend([{}, {}, {"parts": (text("leave it"),)}])
     world.play()
     assert world.kinds(2) == ["mid_turn"]
-    assert world.told("hook_block") == []
+    assert [one["count"] for one in world.told("hook_block")] == [1]
     assert [one.forced for one in world.effects if isinstance(one, ev.RunHooks)][:2] == [False, False]
 
 
@@ -687,3 +688,23 @@ def test_a_queued_prompt_comes_before_the_closing_word() -> None:
     assert world.attempts() == [1]
     assert world.ends() == [("P1", "yielded")]
     assert sum(part.kind == "tool_result" for parts in world.history.values() for part in parts) == 2
+
+
+def test_plan_mode_after_the_claim_still_keeps_the_stream_from_being_sent() -> None:
+    """Entered while history is compressed: the place was granted, but trust is gone, so nothing is sent."""
+    world = at_the_stop()
+    world.play(until=ev.Compress)
+    world.feed(ev.ModeChanged(plan=True))
+    world.play()
+    assert world.attempts() == []
+    assert world.ends() == [("P1", "plan_mode")]
+
+
+def test_words_at_a_stop_begin_the_hooks_count_anew() -> None:
+    """A block was followed; then the person spoke: the next block is the first again, and not called forced."""
+    world = at_the_stop(hooks=True)
+    world.hooks.extend([BLOCK, BLOCK])
+    world.drains.extend([{}, {}, {}, {"parts": (text("now this"),)}])
+    world.play()
+    assert [one["count"] for one in world.told("hook_block")] == [1, 1]
+    assert [one.forced for one in world.effects if isinstance(one, ev.RunHooks)][:2] == [False, False]

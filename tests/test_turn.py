@@ -6,7 +6,9 @@ import pytest
 
 from stopwarden.core import turn_events as ev
 from stopwarden.core.errors import IllegalEventError
+from stopwarden.core.fires import Fire
 from stopwarden.core.instruction import LAST_TIME, MARKER, is_ours
+from stopwarden.core.lineage import Task
 from stopwarden.core.results import Result
 from tests.support.turns import ARM, FINISH, LOOK, Reply, World, todos
 
@@ -80,6 +82,7 @@ def test_a_stream_that_broke_counts_and_a_retry_goes_on_with_the_second() -> Non
     world.replies.append(Reply(broken="network"))
     world.play()
     assert world.ends() == [("P1", "error")]
+    assert world.state.chain.guard.retry_paused
     world.prompt(kind=ev.RETRY)
     assert world.attempts() == [1, 2]
 
@@ -91,6 +94,7 @@ def test_a_refused_stream_costs_nothing_and_leaves_no_trace() -> None:
     world.play()
     assert world.ends() == [("P1", "error")]
     assert world.told("AttemptCounted") == []
+    assert world.state.chain.guard.retry_paused
     assert not any(part.kind == "guard" for parts in world.history.values() for part in parts)
     world.prompt(kind=ev.RETRY)
     assert world.attempts() == [1, 1, 2]
@@ -248,6 +252,75 @@ def test_results_wait_for_the_end_of_the_prompt_and_come_in_one_turn() -> None:
     assert [kind for _, kind in world.ends()] == ["done", "done"]
     assert world.kinds(-1) == ["result", "result"]
     assert world.stored("r1") == world.stored("r2") == 1
+    world.feed(ev.ResultArrived(result=Result(id="r3", kind="shell", task="sh3")))
+    world.play()
+    assert world.kinds(-1) == ["result"]
+    assert world.stored("r3") == 1
+
+
+def test_words_of_a_prompt_that_was_overtaken_before_it_began_go_with_the_newer_one() -> None:
+    """Two prompts come while an older turn unwinds: the first never begins, and nothing the person wrote is lost."""
+    world = armed()
+    world.play(until=ev.RunTools)
+    world.prompt(play=False)
+    world.prompt()
+    assert world.ends() == [("P2", "cancelled"), ("P1", "cancelled"), ("P3", "done")]
+    assert [part.id for part in world.sent[-1].parts] == ["P2-words", "P3-words"]
+
+
+def test_a_prompt_whose_caller_went_away_does_not_begin() -> None:
+    """It was admitted and waited for an older turn: that turn still unwinds, and nothing follows it."""
+    world = armed()
+    world.play(until=ev.RunTools)
+    world.prompt(play=False)
+    world.feed(ev.PromptWithdrawn(prompt="P2"))
+    world.play()
+    assert world.ends() == [("P2", "cancelled"), ("P1", "cancelled")]
+
+
+@pytest.mark.case("G37")
+def test_work_that_an_unwinding_turn_still_begins_is_old_for_the_prompt_that_replaced_it() -> None:
+    """The shell came up while the older turn unwound: the new chain's guard does not wait for it."""
+    world = armed()
+    world.play(until=ev.RunTools)
+    world.replies.clear()
+    world.arm()
+    world.feed(ev.BackgroundChanged(tasks=(Task(kind="shell", id="sh1"),)))
+    world.play()
+    assert world.attempts() == [1, 2]
+    assert world.ends()[-1] == ("P2", "exhausted")
+
+
+def test_a_wait_for_background_work_has_a_limit() -> None:
+    """Beyond the source: after half an hour it is told, once, and an unrelated scheduled prompt runs again."""
+    world = armed()
+    world.play(until=ev.RunTools)
+    world.feed(ev.BackgroundChanged(tasks=(Task(kind="shell", id="sh1"),)))
+    world.play()
+    assert world.ends() == [("P1", "deferred")]
+    world.feed(ev.FireArrived(fire=Fire(id="f1", job="nightly")))
+    world.feed(ev.Tick(now=0))
+    world.feed(ev.Tick(now=1_799_000))
+    world.play()
+    assert world.stored("f1") == 0
+    for now in (1_800_000, 1_900_000):
+        world.feed(ev.Tick(now=now))
+        world.play()
+    assert world.stored("f1") == 1
+    assert len(world.told("DeferredTooLong")) == 1
+
+
+def test_a_related_result_resumes_the_chain_that_waited() -> None:
+    """The shell's result gets a turn of its own, and in it the guard goes on with the attempts it had."""
+    world = armed()
+    world.play(until=ev.RunTools)
+    world.feed(ev.BackgroundChanged(tasks=(Task(kind="shell", id="sh1"),)))
+    world.play()
+    world.feed(ev.BackgroundChanged(tasks=(Task(kind="shell", id="sh1", state="finished"),)))
+    world.feed(ev.ResultArrived(result=Result(id="r1", kind="shell", task="sh1")))
+    world.play()
+    assert [kind for _, kind in world.ends()] == ["deferred", "exhausted"]
+    assert world.attempts() == [1, 2]
 
 
 def test_a_refused_turn_of_results_gives_them_back_and_tries_again_later() -> None:
