@@ -440,12 +440,11 @@ def _changes(before: Chain, after: Chain, event: ChainEvent) -> Effects:
     """What people are told of the guard and the order, whatever the event."""
     told: list[ChainEffect] = []
     old, new = before.guard, after.guard
-    was, state = guards.state_name(old), guards.state_name(new)
-    if (was, old.suspended_by, old.attempts, old.unfinished) != (state, new.suspended_by, new.attempts, new.unfinished):
+    if new is not old and _standing(old) != _standing(new):
         told.append(
             GuardChanged(
-                was=was,
-                state=state,
+                was=guards.state_name(old),
+                state=guards.state_name(new),
                 cause=type(event).__name__,
                 suspended_by=new.suspended_by,
                 attempts=new.attempts,
@@ -455,6 +454,11 @@ def _changes(before: Chain, after: Chain, event: ChainEvent) -> Effects:
     if before.priority_owner != after.priority_owner:
         told.append(PriorityChanged(owner=after.priority_owner))
     return tuple(told)
+
+
+def _standing(guard: guards.Guard) -> tuple[object, ...]:
+    """What people see of a guard."""
+    return guards.state_name(guard), guard.suspended_by, guard.attempts, guard.unfinished
 
 
 def _illegal(event: ChainEvent, what: str) -> IllegalEventError:
