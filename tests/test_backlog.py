@@ -375,7 +375,9 @@ def test_the_chains_own_wakeup_overtakes_older_schedules() -> None:
 )
 def test_twenty_five_fires_of_one_schedule_are_one_look(holding: Holding) -> None:
     """The entry keeps its place in line, is the latest fire, and says how many it stands for."""
-    state = after(CHAIN, *fired(cron("first")), *fired(*(cron(f"f{i}", "every minute") for i in range(25))))
+    state = after(
+        CHAIN, *fired(cron("first")), *fired(*(cron(f"f{i}", "every minute") for i in range(25)), holding=holding)
+    )
     state = after(state, *fired(cron("last"), holding=holding))
     state, effects = step(state, *fired(cron("f25", "every minute"), holding=holding))
     assert queued(state) == ["first", "f25", "last"]
@@ -544,6 +546,25 @@ def test_what_memory_does_not_hold_is_read_from_the_store_in_order() -> None:
             assert step(state, answer) == (state, ()), "an answer that comes twice brings nothing"
     assert told == [f"out{i}" for i in range(250)]
     assert state.gaps.further == 0
+
+
+def test_a_newcomer_does_not_overtake_entries_that_are_only_in_the_store() -> None:
+    """While further ones are being read there is room in memory, but a new entry goes behind them."""
+    state = left_out(GAPS_HELD + 50, shown=True)
+    state, effects = step(after(state, NoticeAsked(turn="t")), TurnAccepted(turn="t"))
+    (asked,) = found(ReadGaps, effects)
+    late = after(state, *came(new("late")))
+    assert (late.gaps.further, late.gaps.open) == (state.gaps.further + 1, state.gaps.open)
+    assert asked.through == GAPS_HELD + 50  # type: ignore[attr-defined]
+
+
+def test_an_open_entry_is_known_however_much_came_after_it() -> None:
+    """A host that repeats an omitted result while nobody has heard of it yet opens no second entry."""
+    state = left_out(1)
+    for i in range(SETTLED_RESULTS):
+        state = after(state, *came(new(f"x{i}")), OwnResultsAsked(turn=f"t{i}"), TurnAccepted(turn=f"t{i}"))
+    assert "out0" not in state.settled
+    assert step(state, *came(new("out0"))) == (state, ())
 
 
 def test_a_store_that_lost_entries_is_not_asked_for_ever() -> None:

@@ -80,7 +80,10 @@ def defers_guard(backlog: Backlog, world: Iterable[Task]) -> bool:
 
 
 def where_is(backlog: Backlog, id: str) -> str:
-    """Where a result or fire is: "waiting", "on_its_way", "gap", "settled" or "" (not known here)."""
+    """Where a result or fire is: "waiting", "on_its_way", "gap", "settled" or "" (not known here).
+
+    A gap entry that only the store holds, or that both know of, is "settled".
+    """
     way = backlog.on_its_way
     if id in {result.id for result in backlog.results} | {fire.id for fire in backlog.fires}:
         return "waiting"
