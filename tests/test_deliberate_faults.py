@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 TABLE, BOUNDS, STOPS = "test_away_check.py", "test_bounds.py", "test_hook_at_a_stop.py"
 PEERS = "test_two_sessions.py"
 HOLDS = ("test_reservations.py", "test_reservation_rules.py")
+TURNS = ("test_turn.py", "test_stop_loop.py")
 WAITS = ("test_backlog.py", "test_backlog_histories.py")
 
 
@@ -179,6 +180,10 @@ FAULTS = (
     Fault("a claim of an older chain counts", "core/chain.py", '(claim.chain != chain.number, "unavailable", "superseded"),', "", ("test_chain.py",)),
     Fault("a third stream is counted", "core/guard.py", "or attempt > guard.budget.attempts:", "or False:", ("test_guard.py",)),
     Fault("half a todo list is read", "core/todo_envelope.py", "if len(items) != len(todos) or", "if", ("test_guard.py",)),
+    Fault("a stream of the guard goes without a claim", "core/continuation.py", "    ask_claim(pen, probe=False)\n", '    pen.on(claim="claimed")\n', TURNS),
+    Fault("words drained on yielding are forgotten", "core/continuation.py", "        give_way(pen, found.parts)", "        give_way(pen)", TURNS),
+    Fault("a refused stream stays in history", "core/turn_answers.py", "    pen.do(ev.WriteHistory, act=\"roll_back\", entry=pen.running.stream.entry)\n    if not", "    pen.do(ev.WriteHistory, act=\"commit\", entry=pen.running.stream.entry)\n    if not", TURNS),
+    Fault("an unwinding turn loses its tool results", "core/turn_answers.py", "        pen.store(event.parts)\n        return", "        return", TURNS),
 )  # fmt: skip
 
 
