@@ -201,8 +201,9 @@ def send_results(pen: Pen) -> None:
     """The results go on with the person's words, as an attempt of the guard's, plainly, or into history."""
     turn, ended = pen.running, pen.running.stream
     drained = turn.found.parts if turn.found is not None else ()
+    parts = turn.tool_parts + drained
     pen.on(tool_parts=(), found=None)
-    following = Stream(parts=turn.tool_parts + drained, first=False, hook=ended.hook, label=label(pen, "tools"))
+    following = Stream(parts=parts, first=False, hook=ended.hook, label=label(pen, "tools"))
     if drained:
         pen.chained(words.MidTurnAccepted(turn=turn.id))
         begin_stream(pen, following)

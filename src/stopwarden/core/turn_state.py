@@ -135,24 +135,37 @@ def illegal(event: Record, what: str) -> IllegalEventError:
     return IllegalEventError(f"{name} cannot happen: {what}", kept="The session is as it was", do="Mend the driver")
 
 
+class Draft:
+    """A record that is being written: read and set by name, made a record again at the end of the step."""
+
+    def __init__(self, record: Record) -> None:
+        self.__dict__.update(record.as_dict())
+
+
 class Pen:
     """Writes one step: state, turn and chain as they become, and the effects in order."""
 
-    __slots__ = ("backlog", "chain", "effects", "next_id", "state", "turn")
+    __slots__ = ("backlog", "before", "chain", "effects", "next_id", "state", "turn")
 
     def __init__(self, state: Session) -> None:
-        self.state, self.chain, self.next_id = state, state.chain, state.next_id
-        self.backlog, self.turn = state.backlog, state.turn
+        self.before, self.chain, self.next_id = state, state.chain, state.next_id
+        self.backlog = state.backlog
+        self.state: Session = state  # a draft from the first change on
+        self.turn: Turn | None = state.turn  # likewise
         self.effects: list[Effect] = []
 
     def written(self) -> tuple[Session, tuple[Effect, ...]]:
         """The state after this step, and what is to be done."""
-        after = self.state.replace(chain=self.chain, backlog=self.backlog, turn=self.turn, next_id=self.next_id)
-        return after, tuple(self.effects)
+        turn = Turn(**vars(self.turn)) if isinstance(self.turn, Draft) else self.turn
+        drafted = vars(self.state) if isinstance(self.state, Draft) else self.before.as_dict()
+        own = {"chain": self.chain, "backlog": self.backlog, "turn": turn, "next_id": self.next_id}
+        return Session(**{**drafted, **own}), tuple(self.effects)
 
     def set(self, **changes: Any) -> None:
         """Change the session."""
-        self.state = self.state.replace(**changes)
+        if self.state is self.before:
+            self.state = Draft(self.before)  # type: ignore[assignment]
+        vars(self.state).update(changes)
 
     @property
     def running(self) -> Turn:
@@ -161,8 +174,10 @@ class Pen:
         return self.turn
 
     def on(self, **changes: Any) -> None:
-        """Change the running turn."""
-        self.turn = self.running.replace(**changes)
+        """Change the running turn. Whoever holds it sees the change: take out first what is still needed."""
+        if not isinstance(self.turn, Draft):
+            self.turn = Draft(self.running)  # type: ignore[assignment]
+        vars(self.turn).update(changes)
 
     def go(self, order: str, row: str = "") -> None:
         """Let the running turn go on in another table, or at a row of it."""
