@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from stopwarden.core import turn_events as ev
 from stopwarden.core.lineage import Task
 from stopwarden.core.results import Result
-from tests.support.turns import FINISH, LOOK, SAY, Reply, World, text
-
-HINT = {"hint": True}
-BLOCK = {"block": True, "reason": "run the tests"}
-
-
-def at_the_stop(hooks: bool = False, **kw: Any) -> World:
-    """A turn whose list has two open items, its last reply just about to end."""
-    world = World(hooks=hooks, **kw)
-    world.drains.append({})
-    world.arm()
-    world.answer(world.play(until=ev.Send))
-    world.answer(world.play(until=ev.Send))
-    world.answer(world.play(until=ev.Send))
-    return world
-
+from tests.support.turns import BLOCK, FINISH, HINT, LOOK, SAY, Reply, World, at_the_stop, text
 
 # ---- drains
 

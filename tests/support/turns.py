@@ -255,3 +255,17 @@ CLAIM_SAID = {
     "malformed": _said(True, True),
     "missing": _said(None, None),
 }
+
+HINT = {"hint": True}
+BLOCK = {"block": True, "reason": "run the tests"}
+
+
+def at_the_stop(hooks: bool = False, **kw: Any) -> World:
+    """A turn whose list has two open items, its last reply just about to end."""
+    world = World(hooks=hooks, **kw)
+    world.drains.append({})
+    world.arm()
+    world.answer(world.play(until=ev.Send))
+    world.answer(world.play(until=ev.Send))
+    world.answer(world.play(until=ev.Send))
+    return world
