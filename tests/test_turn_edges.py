@@ -7,10 +7,11 @@ import pytest
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import turn_events as ev
 from stopwarden.core.errors import IllegalEventError
+from stopwarden.core.fires import Fire
 from stopwarden.core.instruction import MARKER, instruction, is_ours
 from stopwarden.core.lineage import Task
 from stopwarden.core.results import Result
-from tests.support.turns import BLOCK, HINT, LOOK, World, at_the_stop, text
+from tests.support.turns import ARM, BLOCK, HINT, LOOK, World, at_the_stop, text
 
 SHELL = Task(kind="shell", id="sh1")
 
@@ -165,3 +166,43 @@ def test_only_our_own_words_are_taken_for_ours() -> None:
         ours[len(MARKER) :],
     ):
         assert not is_ours(other)
+
+
+@pytest.mark.case("G27")
+def test_the_guard_does_not_need_the_hooks() -> None:
+    """With external hooks switched off nobody asks them, and the list is continued all the same."""
+    world = at_the_stop(hooks=False)
+    world.play()
+    assert ev.RunHooks not in map(type, world.effects)
+    assert world.attempts() == [1, 2]
+
+
+@pytest.mark.case("G61")
+def test_a_turn_without_an_owner_claims_without_one() -> None:
+    """A notification's turn writes its own list: its claims name nobody, and hooks are not asked about it."""
+    world = World(hooks=True)
+    world.replies.append(ARM)
+    world.feed(ev.ResultArrived(result=Result(id="r1", kind="shell", task="sh1")))
+    world.play()
+    claims = [one for one in world.effects if isinstance(one, ev.Claim)]
+    assert [one.owner for one in claims] == [None, None]
+    assert world.attempts() == [1, 2]
+    assert ev.RunHooks not in map(type, world.effects)
+
+
+@pytest.mark.case("G139")
+def test_an_open_gate_does_not_start_results_beside_a_turn_that_unwinds() -> None:
+    """The prompt was cancelled while the gate was held: its tools come back first, then what may go has its turn."""
+    world = World()
+    world.replies.append(LOOK)
+    world.prompt(play=False)
+    tools = world.play(until=ev.RunTools)
+    world.feed(ev.GateTaken())
+    world.feed(ev.Cancelled())
+    world.feed(ev.ResultArrived(result=Result(id="r1", kind="shell", task="sh1")))
+    world.feed(ev.FireArrived(fire=Fire(id="f1", job="nightly")))
+    world.feed(ev.GateReleased())
+    assert [one.turn for one in world.effects if isinstance(one, ev.BeginTurn)] == ["P1"]
+    world.answer(tools)
+    assert [one.kind for one in world.effects if isinstance(one, ev.BeginTurn)] == ["foreground", "cron"]
+    assert world.stored("r1") == 0

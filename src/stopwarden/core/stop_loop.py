@@ -152,8 +152,8 @@ def own_results(pen: Pen) -> None:
         return
     name = label(pen, "background_result")
     given = pen.waited(OwnResultsAsked(turn=name, holding=pen.holding()))
-    if given is not None:
-        begin_stream(pen, Stream(parts=carried_parts(given), carried=name, label=name))
+    assert given is not None  # a related result waits, and nothing goes before this turn
+    begin_stream(pen, Stream(parts=carried_parts(given), carried=name, label=name))
 
 
 def carried_parts(given: Deliver | RunFire) -> tuple[Part, ...]:
