@@ -10,7 +10,7 @@ from stopwarden.core.fires import Fire
 from stopwarden.core.instruction import LAST_TIME, MARKER, is_ours
 from stopwarden.core.lineage import Task
 from stopwarden.core.results import Result
-from tests.support.turns import ARM, FINISH, LOOK, Reply, World, todos
+from tests.support.turns import ARM, FINISH, LOOK, SAY, Reply, World, todos
 
 
 def armed(**kw: object) -> World:
@@ -230,12 +230,21 @@ def test_plan_mode_ends_the_stop_before_anything_is_asked() -> None:
 
 
 @pytest.mark.case("G119")
-def test_an_aborted_automatic_turn_locks_its_chain() -> None:
-    """A notification's turn that a cancel cuts short does not go on by itself afterwards."""
+@pytest.mark.parametrize(
+    "arrival",
+    [
+        ev.ResultArrived(result=Result(id="r1", kind="shell", task="sh1")),
+        ev.FireArrived(fire=Fire(id="f1", job="nightly")),
+    ],
+)
+def test_an_aborted_automatic_turn_locks_its_chain(arrival: ev.Event) -> None:
+    """A notification's or a schedule's turn that is cut short while it streams does not go on by itself afterwards."""
     world = World()
-    world.feed(ev.ResultArrived(result=Result(id="r1", kind="shell", task="sh1")))
-    world.replies.append(ARM)
+    world.replies.extend([ARM, SAY])
+    world.feed(arrival)
     world.play(until=ev.RunTools)
+    stream = world.play(until=ev.Send)
+    world.answer(stream)
     world.feed(ev.Cancelled())
     world.play()
     assert [kind for _, kind in world.ends()] == ["cancelled"]
