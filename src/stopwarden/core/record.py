@@ -28,6 +28,8 @@ class RecordType(type):
     fields: tuple[str, ...]
     names: frozenset[str]
     defaults: Mapping[str, Any]
+    setters: Mapping[str, Any]  # by field; `getters` in the order of the fields, each with its setter
+    getters: tuple[tuple[Any, Any], ...]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> RecordType:
         own = tuple(body.get("__annotations__", ()))
@@ -41,6 +43,9 @@ class RecordType(type):
         made.fields = fields + own
         made.names = frozenset(made.fields)
         made.defaults = defaults
+        slots = [getattr(made, field) for field in made.fields]
+        made.setters = {field: slot.__set__ for field, slot in zip(made.fields, slots, strict=True)}
+        made.getters = tuple((slot.__get__, slot.__set__) for slot in slots)
         return made
 
 
@@ -50,19 +55,32 @@ class Record(metaclass=RecordType):
     if not TYPE_CHECKING:
 
         def __init__(self, **given: Any) -> None:
-            kind, assign = type(self), object.__setattr__
+            kind = type(self)
             values = {**kind.defaults, **given}
             if values.keys() != kind.names:
                 raise TypeError(_misfit(kind, values))
+            setters = kind.setters
             for field, value in values.items():
-                assign(self, field, value)
+                setters[field](self, value)
 
         def __setattr__(self, field: str, value: Any) -> None:
             raise AttributeError(f"{type(self).__name__} is immutable: use replace({field}=…)")
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed. Raises TypeError for a field that does not exist."""
-        return type(self)(**{**self.as_dict(), **changes})
+        """A copy with some fields changed. Raises TypeError for a field that does not exist.
+
+        The machines of the core do little else, so it copies slot by slot and builds no dictionary.
+        """
+        kind = type(self)
+        if not changes.keys() <= kind.names:
+            raise TypeError(_misfit(kind, {**self.as_dict(), **changes}))
+        made = object.__new__(kind)
+        for get, put in kind.getters:
+            put(made, get(self))
+        setters = kind.setters
+        for field, value in changes.items():
+            setters[field](made, value)
+        return made
 
     @classmethod
     def many(cls, count: int, columns: Mapping[str, Sequence[Any]]) -> list[Self]:
