@@ -1,4 +1,4 @@
-"""`stopwarden simulate`: policies compared on the same nights; every order of events of the claim protocol."""
+"""`stopwarden simulate`: policies on the same nights; every order of the claim protocol; seeds of the todo guard."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stopwarden.sim.comparison import Result
 
 NIGHTS, NIGHTS_MAX = 60, 10_000
+SEEDS, SEEDS_MAX = 300, 10_000_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,15 +32,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "nights: plays seeded nights on a virtual clock under several policies, with agents that obey, are lazy, loop\n"
         "or lie, and says what came of it. claims: tries every order of events between a session and the owner of\n"
-        "its prompts, and tells the first broken rule as the shortest story. Nothing of yours is read; no agent\n"
-        "program is started."
+        "its prompts, and tells the first broken rule as the shortest story. guard: plays seeded histories of\n"
+        "sessions in which much goes wrong, sees to the todo guard's promises after each event, and tells a broken one\n"
+        "as a short story. Nothing of yours is read; no agent program is started."
     )
-    parser.add_argument("what", choices=("nights", "claims"), help="what to simulate")
+    parser.add_argument("what", choices=("nights", "claims", "guard"), help="what to simulate")
     parser.add_argument(
         "--prompts", type=int, default=2, metavar="N", help="claims: so many prompts of the person, 1 to 3 (default 2)"
     )
+    parser.add_argument(
+        "--seeds", type=int, default=SEEDS, metavar="N", help=f"guard: so many histories (default {SEEDS})"
+    )
     parser.add_argument("--nights", type=int, default=NIGHTS, metavar="N", help=f"how many nights (default {NIGHTS})")
-    parser.add_argument("--seed", type=int, default=1, metavar="S", help="which nights (default 1)")
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="S", help="which nights; guard: the first seed (default 1)"
+    )
     parser.add_argument(
         "--policy",
         action="append",
@@ -54,7 +61,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  stopwarden simulate nights\n"
         "  stopwarden simulate nights --nights 200 --policy block-once --policy ours\n"
         "  stopwarden simulate nights --policy ours --policy look_without_reservation=30m\n"
-        "  stopwarden simulate claims --prompts 3"
+        "  stopwarden simulate claims --prompts 3\n"
+        "  stopwarden simulate guard --seeds 1000"
     )
 
 
@@ -62,6 +70,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Plays and prints the comparison, or explores and prints what was found."""
     if args.what == "claims":
         return _claims(args, context)
+    if args.what == "guard":
+        return _guard(args, context)
     if not 1 <= args.nights <= NIGHTS_MAX:
         raise UsageError(f"{args.nights} nights cannot be played", do=f"Use 1 to {NIGHTS_MAX:,}")
     if args.table and args.policy:
@@ -108,6 +118,34 @@ def _claims(args: argparse.Namespace, context: Context) -> int:
         "\nHeld in every one: never a third continuation without new input (I1), none ahead of a prompt admitted"
     )
     context.say("before its claim (I2), no wait for a prompt that is not there (I3), none from a suspended chain (I6).")
+    return 0
+
+
+def _guard(args: argparse.Namespace, context: Context) -> int:
+    """Plays the seeds; 1 where a promise is broken."""
+    from stopwarden.sim import guard_run
+
+    if not 1 <= args.seeds <= SEEDS_MAX:
+        raise UsageError(f"{args.seeds} seeds cannot be played", do=f"Use 1 to {SEEDS_MAX:,}")
+    found = guard_run.sweep(args.seeds, args.seed)
+    if args.json:
+        told = {"v": 1, "seeds": found.seeds, "first": args.seed, "events": found.events, "median": found.median}
+        told |= {"hits": dict(sorted(found.hits.items())), "never": list(found.never)}
+        told |= {"broken": found.broken or None, "seed": found.seed or None, "story": list(found.story)}
+        context.say(json.dumps(told))
+        return 1 if found.broken else 0
+    context.say(f"{found.seeds:,} seeds from {args.seed}: {found.events:,} events, {found.median} in the middle one.")
+    for name, times in sorted(found.hits.items()):
+        context.say(f"  {times:>9,}  {name}")
+    for name in found.never:
+        context.say(f"      never  {name}")
+    if found.broken:
+        context.say(f"\nBROKEN  {found.broken} (seed {found.seed}; the shortest story that was found)")
+        for line in found.story:
+            context.say(f"  {line}")
+        return 1
+    for line in guard_run.HELD:
+        context.say(line)
     return 0
 
 

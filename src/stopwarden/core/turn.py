@@ -88,6 +88,8 @@ def unwound(pen: Pen) -> bool:
     if turn.found is not None:
         pen.store(turn.found.parts)
     pen.put_away("superseded")
+    if pen.chain.disposed:
+        pen.waited(waits.Cleared())  # what it carried has come back, and no turn will take it any more
     pen.end("cancelled", f"turn.{turn.abort}")
     return True
 
@@ -152,7 +154,7 @@ def offered(pen: Pen, event: ev.PromptOffered) -> None:
     if any(one is not None and one.id == prompt.id for one in known):
         raise illegal(event, "this prompt is here already")
     if pen.chain.disposed or pen.chain.closing:
-        pen.do(ev.Refuse, prompt=prompt.id, why="disposed" if pen.chain.disposed else "closing")
+        refuse(pen, prompt, "disposed" if pen.chain.disposed else "closing")
         return
     asked = pen.do(ev.AdmitWriter, prompt=prompt.id)
     pen.set(arriving=(*pen.state.arriving, (asked, prompt)))
@@ -168,7 +170,7 @@ def writer_admitted(pen: Pen, event: ev.WriterAdmitted) -> None:
     pen.set(arriving=tuple(one for one in pen.state.arriving if one[0] != event.id))
     if pen.chain.disposed or pen.chain.closing or not event.granted:
         why = "disposed" if pen.chain.disposed else "closing" if pen.chain.closing else "cancelled"
-        pen.do(ev.Refuse, prompt=prompt.id, why=why)
+        refuse(pen, prompt, why)
         return
     if pen.state.next is not None:  # it will not begin: its words go with the newer one
         pen.set(kept=pen.state.kept + pen.state.next.parts)
@@ -178,6 +180,15 @@ def writer_admitted(pen: Pen, event: ev.WriterAdmitted) -> None:
     pen.set(next=prompt, retry_at=0)
     if pen.turn is not None:
         cut_short(pen, "new_prompt")
+
+
+def refuse(pen: Pen, prompt: ev.Prompt, why: str) -> None:
+    """The prompt is not taken. Whoever gave way to it waits no more: the owner's side tells no release."""
+    pen.do(ev.Refuse, prompt=prompt.id, why=why)
+    owners = dict.fromkeys((pen.chain.priority_owner, *(claim.owner for claim in pen.chain.claims)))
+    for owner in owners:
+        if owner is not None:
+            pen.chained(words.Released(owner=owner), unheard=words.ReleaseAnswered)
 
 
 def drop_next(pen: Pen, why: str) -> None:
@@ -260,6 +271,8 @@ def disposed(pen: Pen, event: ev.Disposed) -> None:
     for _, prompt in pen.state.arriving:
         pen.do(ev.Refuse, prompt=prompt.id, why="disposed")
     pen.set(arriving=())
+    pen.store(pen.state.kept)
+    pen.set(kept=())
     if pen.turn is not None:
         cut_short(pen, "dispose")
 

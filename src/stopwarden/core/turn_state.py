@@ -198,13 +198,19 @@ class Pen:
         """Tell people what happened, in fields a program can read."""
         self.do(Tell, kind=kind, turn=self.turn.id if self.turn else "", detail=tuple(detail.items()))
 
-    def chained(self, event: words.ChainEvent) -> tuple[words.ChainEffect, ...]:
-        """Let the chain take an event; what it wants known is passed on, and a new chain makes all work old."""
+    def chained(
+        self, event: words.ChainEvent, unheard: type[words.ChainEffect] = words.AutomaticFreed
+    ) -> tuple[words.ChainEffect, ...]:
+        """Let the chain take an event; what it wants known (but what is `unheard`) is passed on.
+
+        A new chain makes all work old. Automatic turns that are freed need no word: we look for them
+        whenever nothing runs.
+        """
         self.chain, effects = chains.step(self.chain, event)
         for effect in effects:
             if isinstance(effect, words.LineageReset):
                 self.waited(ChainBegan(world=self.state.tasks))
-            elif not isinstance(effect, words.AutomaticFreed):  # we look for automatic turns whenever nothing runs
+            elif not isinstance(effect, (words.AutomaticFreed, unheard)):
                 self.do(Pass, what=effect)
         return effects
 

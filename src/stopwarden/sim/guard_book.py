@@ -1,0 +1,296 @@
+"""What was said, sent, admitted and delivered in a guard simulation, and the promises read from it.
+
+The book is kept beside the machines, from what goes into them and what comes out, never from their
+flags (save I3, which is about a flag: a wait that nobody ends). `broken` is the first promise that
+does not hold, in words; `hits` counts every kind of event, fault, end and named race.
+
+- I1: at most two streams of the guard begin without new words of the person.
+- I2: each of them has a claim of its own, granted in time, when no other live prompt was admitted.
+- I4: our instruction lies in history only where a stream of the guard began.
+- I5: every word of the person, tool result, background result and scheduled prompt is in history
+  once, or was named as removed, refused, cancelled or left out.
+- I6: nothing is sent by the guard after a cancel, in plan mode, after a rewind, a move, a dispose or a
+  claim that was not granted, until an ordinary prompt begins.
+
+May not live here: what happens next (`guard_world`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stopwarden.core import backlog_events as waits
+from stopwarden.core import chain_words as words
+from stopwarden.core import queue_words as q
+from stopwarden.core import turn_events as ev
+from stopwarden.core.bounds import DRAIN_DEADLINE_MS, GUARD_STREAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stopwarden.core.record import Record
+
+NEVER = 1 << 62
+RACES: Mapping[str, str] = {
+    "tombstone installed": "a release overtook the answer to its owner's claim",
+    "late release": "a release came for an owner that waits no more",
+    "promotion during a claim": "the next prompt was given out while an older claim was not answered",
+    "late claim": "the answer to a claim came after its turn had given up on it",
+    "stale commit": "trust went while the provider made up its mind",
+    "late drain": "words came after their drain had been given up",
+    "superseded in stream": "a newer prompt came while a stream ran",
+    "cancelled in stream": "a cancel came while a stream ran",
+    "hook cut short": "a queued prompt was confirmed while the hooks were out",
+    "yielded": "a turn gave way to a queued prompt",
+    "left-over words": "words that no drain took became a prompt",
+    "carried words": "words that missed their drain came with the next prompt",
+    "settle deadline": "the queue went on without the child's word",
+    "never begun": "an admitted prompt was cancelled before it began",
+    "late todo write": "a turn that unwinds wrote a list",
+}
+
+
+class Book:
+    """One history's promises."""
+
+    def __init__(self) -> None:
+        self.broken = ""
+        self.hits: dict[str, int] = {}
+        self.clock = 0
+        # the owner's side
+        self.live: dict[str, None] = {}  # admitted prompts that neither ended nor are being stopped, in order
+        self.kinds: dict[str, str] = {}
+        # the session's side
+        self.turn, self.turn_owner, self.superseded = "", "", False
+        self.plan, self.forbidden = False, ""
+        self.claims: dict[int, tuple[str, int]] = {}  # not answered: the turn, and when it was asked
+        self.grants: dict[int, str] = {}  # what was live when the owner granted it
+        self.last_claim, self.usable = 0, False
+        self.stage, self.chain = 0, 0
+        self.unfinished, self.switched_off = 0, False  # the last list that counted
+        # content
+        self.staged: dict[str, ev.Send] = {}
+        self.guard_began: dict[str, None] = {}
+        self.where: dict[str, int] = {}  # how often in history
+        self.owed: dict[str, str] = {}  # what must come to history, and what it is
+        self.named: dict[str, str] = {}  # what was told not to come, and how
+        self.of_prompt: dict[str, tuple[str, ...]] = {}
+
+    def hit(self, what: str) -> None:
+        """Count."""
+        self.hits[what] = self.hits.get(what, 0) + 1
+
+    def race(self, what: str) -> None:
+        """Count a named race."""
+        self.hit(f"race {what}")
+
+    def wrong(self, what: str) -> None:
+        """The first broken promise stands."""
+        self.broken = self.broken or what
+
+    def forbid(self, why: str) -> None:
+        """From here on the guard may not send, until an ordinary prompt begins."""
+        self.forbidden = self.forbidden or why
+
+    def owe(self, name: str, what: str) -> None:
+        """Something was accepted, and must reach the model."""
+        self.owed.setdefault(name, what)
+
+    def name(self, ids: tuple[str, ...], how: str) -> None:
+        """People were told that these will not reach the model (or another stands for them)."""
+        for one in ids:
+            self.named.setdefault(one, how)
+
+    # ---- what the session is told
+
+    def heard(self, event: Record) -> None:
+        """An event goes into the session."""
+        match event:
+            case ev.Cancelled():
+                self.forbid("a cancel")
+            case ev.ModeChanged():
+                self.plan = event.plan
+                if event.plan:
+                    self.forbid("plan mode")
+            case ev.SwitchSet():
+                self.switched_off = event.switch == "off"
+                self.unfinished = 0 if self.switched_off else self.unfinished
+            case ev.TodoWritten() if event.turn == self.turn and event.todos is not None and not self.switched_off:
+                self.unfinished = event.todos.unfinished
+            case ev.Rewound() | ev.Relocated() | ev.Disposed():
+                self.forbid(f"a session {type(event).__name__.lower()}")
+            case ev.Tick():
+                self.clock = max(self.clock, event.now)
+                for number, (_, asked) in list(self.claims.items()):
+                    if self.clock >= asked + DRAIN_DEADLINE_MS:
+                        self._not_granted(number, "a claim without an answer in time")
+            case ev.HookAnswered():  # nobody waits for a probe any more
+                self.claims = {number: (turn, NEVER) for number, (turn, _) in self.claims.items()}
+            case ev.ClaimAnswered() if event.id in self.claims:
+                if event.claimed is True and event.queued is False:
+                    self.usable = event.id == self.last_claim
+                    self.claims.pop(event.id)
+                elif event.claimed is False and event.queued is True:
+                    self.claims.pop(event.id)
+                else:
+                    self._not_granted(event.id, "a claim that was not granted")
+            case ev.PromptOffered():
+                prompt = event.prompt
+                self.kinds[prompt.id] = prompt.kind
+                self.of_prompt[prompt.id] = tuple(part.id for part in prompt.parts)
+            case _:
+                pass
+
+    def _not_granted(self, claim: int, why: str) -> None:
+        turn, _ = self.claims.pop(claim)
+        if turn == self.turn and not self.superseded:
+            self.forbid(why)
+
+    # ---- what the session asks for
+
+    def done(self, effect: ev.Effect, chain_number: int) -> None:
+        """An effect came out of the session."""
+        match effect:
+            case ev.BeginTurn():
+                self.turn, self.superseded = effect.turn, False
+                if self.kinds.get(effect.turn) == ev.ORDINARY:
+                    self.unfinished = 0
+                    self.forbidden = "plan mode" if self.plan else ""
+                elif effect.kind != ev.FOREGROUND and chain_number != self.chain:
+                    self.stage = 0  # a chain of its own
+                self.chain = chain_number
+            case ev.EndTurn():
+                self._ended(effect)
+            case ev.Refuse():
+                self.name(self.of_prompt[effect.prompt], f"refused: {effect.why}")
+            case ev.Claim():
+                self.claims[effect.id] = (self.turn, self.clock)
+                self.last_claim, self.usable = effect.id, False
+                if effect.probe:
+                    self.last_claim = 0
+            case ev.Send():
+                self.staged[effect.entry] = effect
+                if effect.attempt:
+                    self._guard_sends()
+            case ev.WriteHistory():
+                self._write(effect)
+            case ev.Abort():
+                self.superseded = True
+                if effect.why == "not_committed":
+                    self.race("stale commit")
+                elif effect.why == "queued_prompt":
+                    self.race("hook cut short")
+            case ev.Pass():
+                self._passed(effect.what)
+            case _:
+                pass
+
+    def _ended(self, effect: ev.EndTurn) -> None:
+        self.hit(f"end {effect.kind}")
+        if effect.kind == "yielded":
+            self.race("yielded")
+        if effect.turn == self.turn:
+            self.turn = ""
+        elif effect.kind == "cancelled":
+            self.race("never begun")
+            if effect.rule != "turn.new_prompt":  # its words go with the newer one
+                self.name(self.of_prompt.get(effect.turn, ()), "cancelled before it began")
+
+    def _passed(self, what: Record) -> None:
+        match what:
+            case waits.LeftOut():
+                self.name(what.ids, "left out, with a gap entry")
+            case waits.Settle() if what.how == "coalesced":
+                self.name(what.ids, "a later one stands for it")
+            case _:
+                pass
+
+    def _guard_sends(self) -> None:
+        self.hit("guard stream")
+        if self.forbidden:
+            self.wrong(f"I6: a stream of the guard is sent after {self.forbidden}")
+        if not self.usable:
+            self.wrong("I2: a stream of the guard is sent without a granted claim of its own")
+        elif self.grants.get(self.last_claim, "?"):
+            self.wrong(f"I2: a stream of the guard is sent, though {self.grants[self.last_claim]} had been admitted")
+        self.usable = False
+
+    def _write(self, effect: ev.WriteHistory) -> None:
+        if effect.act == "roll_back":
+            self.staged.pop(effect.entry)
+            return
+        parts = effect.parts
+        if effect.act == "commit":
+            send = self.staged.pop(effect.entry)
+            parts = send.parts
+            self._count_stage(send)
+        for part in parts:
+            if part.kind == "guard":
+                if effect.entry not in self.guard_began:
+                    self.wrong("I4: our instruction is in history, and no stream of the guard began")
+                continue
+            if part.kind == "gap":
+                continue
+            times = self.where.get(part.id, 0) + 1
+            self.where[part.id] = times
+            if times > 1:
+                self.wrong(f"I5: {part.kind} {part.id} is in history {times} times")
+
+    def _count_stage(self, send: ev.Send) -> None:
+        for part in send.parts:
+            if part.kind == "mid_turn" or (part.kind == "user" and not self._goes_on(part)):
+                self.stage = 0
+        if send.attempt:
+            self.guard_began[send.entry] = None
+            self.stage += 1
+            if self.stage > GUARD_STREAMS:
+                self.wrong(f"I1: {self.stage} streams of the guard without new words of the person")
+
+    def _goes_on(self, part: ev.Part) -> bool:
+        """Whether these are the words of a retry that takes up an unfinished list: its stage goes on."""
+        return self.kinds.get(part.id.removesuffix("-words")) != ev.ORDINARY and self.unfinished > 0
+
+    # ---- the owner's side
+
+    def owner_did(self, event: q.QueueEvent, effect: q.Effect) -> None:
+        """An effect came out of the queue."""
+        match effect:
+            case q.WriteLedger():
+                if effect.state == "in_flight":
+                    self.live[effect.prompt] = None
+                else:
+                    self.live.pop(effect.prompt, None)
+            case q.ForwardCancel():
+                self.live.pop(effect.target, None)
+            case q.AnswerClaim() if isinstance(event, q.AskClaim) and effect.claimed:
+                self.grants[int(effect.request)] = ", ".join(one for one in self.live if one != event.prompt)
+            case q.RunPrompt():
+                if self.claims:
+                    self.race("promotion during a claim")
+                if effect.carried:
+                    self.race("carried words")
+            case q.Emit() if effect.told == "mid_turn_message_removed":
+                self.name(effect.messages, "removed")
+            case q.Emit() if effect.told == "pending_prompt_completed" and effect.state == "removed" and effect.prompt:
+                self.name((f"{effect.prompt}-words", effect.prompt), "removed")
+            case _:
+                pass
+
+    # ---- at the end
+
+    def settled(self) -> None:
+        """Once things are quiet: whatever was owed has come, or was named."""
+        for one, what in self.owed.items():
+            if not self.where.get(one) and one not in self.named:
+                self.wrong(f"I5: {what} {one} is neither in history nor named as left out")
+        if self.staged:
+            self.wrong(f"I4: {', '.join(self.staged)} is neither committed nor rolled back")
+
+    def tombstones(self, effects: tuple[ev.Effect, ...], in_flight: bool) -> None:
+        """What a release came to."""
+        for effect in effects:
+            if isinstance(effect, ev.Pass) and isinstance(effect.what, words.ReleaseAnswered):
+                if not effect.what.released:
+                    self.race("late release")
+                elif in_flight:
+                    self.race("tombstone installed")

@@ -1,0 +1,673 @@
+"""The scripted world of a guard simulation: a person with two clients, model, tools, hooks, work, and the bridge.
+
+Theory of operation. Two machines run: the session (`core/turn`) and the owner of its prompts
+(`core/queue`). Between them lie `calls` (session to owner), `answers` and `orders` (owner to session),
+each in order, though answers and orders overtake each other as on a real connection. What the session
+asks of its own process lies in `open`. A step of the plan picks one of MOVES by weight among those
+that are possible, and plays it on one virtual clock. Faults change how a thing is answered, never
+what is asked. After the last step the world is `healed`: no faults, everything is answered, time
+passes, the person says one more thing; then nothing may be left over.
+
+A stray answer is no fault of a legal world and does not occur: an IllegalEventError breaks a promise.
+May not live here: promises and counts (`guard_book`), seeds (`guard_run`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stopwarden.core import backlog_events as waits
+from stopwarden.core import chain_words as words
+from stopwarden.core import queue as queues
+from stopwarden.core import queue_words as q
+from stopwarden.core import turn_events as ev
+from stopwarden.core.bounds import DRAIN_DEADLINE_MS
+from stopwarden.core.chain import tombstones
+from stopwarden.core.errors import IllegalEventError
+from stopwarden.core.fires import Fire
+from stopwarden.core.gaps import ReadGaps, ShowGaps
+from stopwarden.core.lineage import Task
+from stopwarden.core.queue_move import live_queued
+from stopwarden.core.results import Result
+from stopwarden.core.todo_envelope import Todo, TodoList
+from stopwarden.core.turn import step
+from stopwarden.core.turn_state import Session
+from stopwarden.sim.guard_book import Book
+from stopwarden.sim.guard_faults import Choices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stopwarden.core.record import Record
+    from stopwarden.sim.guard_faults import Plan
+
+SESSION, CHILD, CLIENTS = "s", "child", ("desk", "phone")
+PROMPTS, QUIET_STEPS = 3, 4_000  # PROMPTS: an eager person has at most so many waiting
+LISTS = tuple(
+    TodoList(
+        items=tuple(
+            Todo(id=str(one), content="work", status="completed" if one >= left else "pending") for one in range(3)
+        )
+    )
+    for left in range(4)
+)
+
+
+class World:
+    """One history."""
+
+    def __init__(self, plan: Plan, told: list[str] | None = None) -> None:
+        self.plan, self.told = plan, told
+        self.faults, self.habits = frozenset(plan.faults), frozenset(plan.habits)
+        self.moves = tuple(move for move in MOVES if not move[1] or move[1] in self.habits)
+        self.book = Book()
+        self.state = Session(hooks="hooks" in plan.habits)
+        self.queue = queues.open_queue(SESSION, CHILD)
+        self.choices = Choices(0)
+        self.now = 0
+        self.events = 0
+        self.open: dict[int, ev.Effect] = {}
+        self.begun: dict[int, None] = {}  # streams that the provider accepted
+        self.cut: dict[int, None] = {}  # effects that were aborted
+        self.calls: list[q.QueueEvent] = []
+        self.answers: list[ev.Answer] = []
+        self.orders: list[q.Effect] = []
+        self.reads: list[q.ResolveMessages] = []
+        self.timers: list[tuple[int, int]] = []
+        self.runs: dict[str, int] = {}  # what the child owes a PromptSettled for
+        self.denied: dict[str, None] = {}
+        self.release = 0
+        self.shows: list[ShowGaps] = []
+        self.sends: list[str] = []  # messages to agents under way
+        self.names, self.prompts = 0, 0
+        self.healed = False
+        for client in CLIENTS:
+            self.owner(q.ClientJoined(at=0, client=client))
+
+    # ---- the two machines
+
+    def say(self, line: str) -> None:
+        """A line of the story."""
+        if self.told is not None:
+            self.told.append(f"{self.now / 1000:9.1f}s  {line}")
+
+    def name(self, kind: str) -> str:
+        """A new name."""
+        self.names += 1
+        return f"{kind}{self.names}"
+
+    def fault(self, name: str, one_in: int = 3) -> bool:
+        """Whether this fault strikes now."""
+        if name not in self.faults or not self.choices.one_in(one_in):
+            return False
+        self.book.hit(f"fault {name}")
+        return True
+
+    def feed(self, event: Record) -> None:
+        """The session takes an event."""
+        book, kind = self.book, type(event).__name__
+        book.hit(f"event {kind}")
+        self.events += 1
+        if isinstance(event, ev.DrainAnswered) and event.id in self.state.late_drains and event.parts:
+            book.race("late drain")
+        if isinstance(event, ev.ClaimAnswered) and event.id in book.claims and not self._waits_for(event.id):
+            book.race("late claim")
+        book.heard(event)
+        before = tombstones(self.state.chain)
+        try:
+            self.state, effects = step(self.state, event)
+        except IllegalEventError as error:
+            book.wrong(f"a legal world is refused: {error}")
+            return
+        if self.told is not None:
+            self.say(f"  session <- {shown(event)}")
+        for effect in effects:
+            if self.told is not None:
+                self.say(f"  session -> {shown(effect)}")
+            book.done(effect, self.state.chain.number)
+            self._take(effect)
+        if isinstance(event, ev.QueueReleased):
+            book.tombstones(effects, len(tombstones(self.state.chain)) > len(before))
+
+    def _waits_for(self, number: int) -> bool:
+        turn = self.state.turn
+        return turn is not None and turn.waiting is not None and turn.waiting.id == number
+
+    def _take(self, effect: ev.Effect) -> None:
+        """What the session asks for is on its way."""
+        match effect:
+            case ev.Drain():
+                self._ask_drain(effect)
+            case ev.Claim():
+                self._ask_claim(effect)
+            case ev.Abort():
+                self._abort(effect)
+            case ev.EndTurn():
+                kind = effect.kind
+                failed = kind in ("error", "max_tokens", "loop_detected")
+                self.settle(effect.turn, "cancelled" if kind == "cancelled" else "failed" if failed else "completed")
+            case ev.Refuse():
+                self.open = {n: one for n, one in self.open.items() if getattr(one, "prompt", "") != effect.prompt}
+                self.settle(effect.prompt, "failed")
+            case ev.Pass():
+                if isinstance(effect.what, words.ReleaseAnswered) and self.release:
+                    answer = q.ReleaseAnswered(at=0, effect=self.release, released=effect.what.released)
+                    self.calls.append(answer)
+                    self.release = 0
+                elif isinstance(effect.what, ShowGaps):
+                    self.shows.append(effect.what)
+                elif isinstance(effect.what, ReadGaps):
+                    self.answers.append(waits.GapsRead(asked=effect.what))  # type: ignore[arg-type]
+            case ev.WriteHistory() | ev.Tell() | ev.BeginTurn():
+                pass
+            case _:
+                self.open[effect.id] = effect
+
+    def settle(self, prompt: str, outcome: q.Outcome) -> None:
+        """The child tells the owner that a prompt's turn is over."""
+        run = self.runs.pop(prompt, 0)
+        if run:
+            self.calls.append(q.PromptSettled(at=0, effect=run, outcome=outcome))
+
+    def _ask_drain(self, effect: ev.Drain) -> None:
+        if self.fault("no_drain", 8):
+            self.answers.append(ev.DrainAnswered(id=effect.id, unknown_method=True))
+        elif self.fault("gone_bridge", 6):
+            self.answers.append(ev.DrainAnswered(id=effect.id, reliable=False))
+        else:
+            call = q.AskDrain(
+                at=0, request=str(effect.id), session=SESSION, child=CHILD, prompt=effect.owner, watch=effect.watched
+            )
+            self.calls.append(call)
+
+    def _ask_claim(self, effect: ev.Claim) -> None:
+        if self.fault("gone_bridge", 6):
+            self.answers.append(ev.ClaimAnswered(id=effect.id))
+        else:
+            self.calls.append(
+                q.AskClaim(at=0, request=str(effect.id), session=SESSION, child=CHILD, prompt=effect.owner)
+            )
+
+    def _abort(self, effect: ev.Abort) -> None:
+        out = self.open.get(effect.of)
+        if isinstance(out, ev.Send) and effect.of in self.begun:
+            if effect.why == "new_prompt":
+                self.book.race("superseded in stream")
+            elif effect.why == "cancel":
+                self.book.race("cancelled in stream")
+        self.cut[effect.of] = None
+
+    def owner(self, event: q.QueueEvent) -> None:
+        """The owner's queue takes an event."""
+        event = event.replace(at=max(0, self.now))
+        self.book.hit(f"queue {type(event).__name__}")
+        self.events += 1
+        try:
+            self.queue, effects = queues.step(self.queue, event)
+        except IllegalEventError as error:
+            self.book.wrong(f"a legal world is refused: {error}")
+            return
+        if self.told is not None:
+            self.say(f"  owner <- {shown(event)}")
+        for effect in effects:
+            if self.told is not None and not isinstance(effect, q.StartTimer | q.WriteLedger):
+                self.say(f"  owner -> {shown(effect)}")
+            self.book.owner_did(event, effect)
+            self._on_its_way(event, effect)
+
+    def _on_its_way(self, event: q.QueueEvent, effect: q.Effect) -> None:
+        match effect:
+            case q.RunPrompt() | q.ForwardCancel() | q.SendRelease() | q.CutStopHook():
+                self.orders.append(effect)
+            case q.AnswerClaim():
+                answer = ev.ClaimAnswered(
+                    id=int(effect.request), claimed=effect.claimed, queued=effect.has_queued_prompt
+                )
+                if self.fault("lying_bridge"):
+                    answer = answer.replace(claimed=True, queued=True)
+                if not self.fault("lost_claim"):
+                    self.answers.append(answer)
+            case q.AnswerDrain():
+                parts = mid_turn(effect.messages)
+                assert isinstance(event, q.QueueEvent)
+                said = ev.DrainAnswered(id=int(effect.request), parts=parts, hint=effect.has_queued_prompt)
+                self.answers.append(said.replace(hint=None) if self.fault("lying_bridge", 5) else said)
+            case q.ResolveMessages():
+                self.reads.append(effect)
+            case q.StartTimer():
+                self.timers.append((self.now + effect.after, effect.id))
+            case q.AnswerAdmission() if effect.prompt is not None:
+                self.book.owe(f"{effect.prompt}-words", "the prompt")
+            case q.AnswerMessage() if effect.accepted and isinstance(event, q.PostMessage):
+                self.book.owe(event.message, "the message")
+            case q.Emit() if effect.told == "pending_prompt_added" and effect.prompt in self.book.owed:
+                self.book.race("left-over words")
+            case _:
+                pass
+
+    # ---- moves: the wire
+
+    def hear_call(self) -> None:
+        """The owner hears the oldest call."""
+        call = self.calls.pop(0)
+        if isinstance(call, q.CancelForwarded) and self.fault("lost_cancel"):
+            return
+        self.owner(call)
+
+    def hear_answer(self) -> None:
+        """The session hears an answer, the oldest unless they overtake each other."""
+        place = self.choices.below(len(self.answers)) if self.fault("late", 2) else 0
+        answer = self.answers.pop(place)
+        self.feed(answer)
+        if self.fault("doubled", 4):
+            self.feed(answer)
+
+    def hear_order(self) -> None:
+        """The session hears what the owner wants done."""
+        order = self.orders.pop(0)
+        match order:
+            case q.RunPrompt():
+                self.runs[order.prompt] = order.id
+                said = ev.Part(kind="user", id=self.words_of(order.prompt))
+                parts = (*mid_turn(order.carried), said)
+                prompt = ev.Prompt(id=order.prompt, kind=order.trust or ev.ORDINARY, owner=order.prompt, parts=parts)
+                self.feed(ev.PromptOffered(prompt=prompt))
+            case q.ForwardCancel():
+                turn, following = self.state.turn, self.state.next
+                if following is not None:
+                    target = following.id
+                else:
+                    target = turn.id if turn is not None and not turn.abort else ""
+                if target == order.target:
+                    self.feed(ev.Cancelled())
+                elif order.target in self.runs:
+                    self.denied[order.target] = None
+                self.calls.append(q.CancelForwarded(at=0, effect=order.id))
+            case q.SendRelease():
+                self.release = order.id
+                self.feed(ev.QueueReleased(owner=order.owner))
+            case _:
+                self.feed(ev.PromptQueuedSeen())
+
+    def words_of(self, prompt: str) -> str:
+        """A message that became a prompt keeps its id."""
+        return prompt if prompt in self.book.owed else f"{prompt}-words"
+
+    def read_attachments(self) -> None:
+        """The attachments of a drain are read, or not."""
+        read = self.reads.pop(0)
+        failed = (read.messages[0].message,) if self.fault("unreadable") else ()
+        self.owner(q.MessagesResolved(at=0, effect=read.id, failed=failed))
+
+    # ---- moves: the session's own process
+
+    def answer(self) -> None:
+        """Something that the session asked for in its own process comes to an end, or begins."""
+        numbers = list(self.open)
+        late = len(numbers) > 1 and self.fault("late", 2)
+        number = numbers[self.choices.below(len(numbers))] if late else numbers[0]
+        effect = self.open[number]
+        if isinstance(effect, ev.Send):
+            self._answer_send(effect)
+            return
+        del self.open[number]
+        said: Record
+        match effect:
+            case ev.AdmitWriter():
+                said = ev.WriterAdmitted(id=number, granted=effect.prompt not in self.denied)
+            case ev.RunHooks():
+                pick = self.choices.below(4)
+                failed = self.fault("failing_hook")
+                said = ev.HookAnswered(
+                    id=number, block=pick == 3, reason="go on", message="seen" if pick == 2 else "", failed=failed
+                )
+            case ev.ChooseModel():
+                said = ev.ModelChosen(id=number, model="eyes")
+            case ev.Compress():
+                said = ev.CompressionFailed(id=number) if self.fault("no_room", 10) else ev.CompressionDone(id=number)
+            case ev.CheckTokens():
+                said = ev.TokensChecked(id=number, fits=not self.fault("no_room", 15))
+            case _:
+                assert isinstance(effect, ev.RunTools)
+                self._run_tools(effect)
+                return
+        self.feed(said)
+        if self.fault("doubled", 4):
+            self.feed(said)
+
+    def _answer_send(self, effect: ev.Send) -> None:
+        number = effect.id
+        if number not in self.begun:
+            if number in self.cut or self.fault("refused_send", 6):
+                del self.open[number]
+                self.feed(ev.ProviderRefused(id=number, why="error"))
+            else:
+                self.begun[number] = None
+                self.feed(ev.ProviderAccepted(id=number))
+            return
+        del self.open[number]
+        if number in self.cut or self.fault("broken_send", 6):
+            self.feed(ev.StreamBroken(id=number))
+            return
+        calls = (
+            ()
+            if self.healed
+            else tuple(f"call-{number}-{one}" for one in range((1, 0, 1, 2, 0)[self.choices.below(5)]))
+        )
+        self.feed(ev.StreamEnded(id=number, reply=f"reply-{number}", calls=calls, tokens=10))
+
+    def _run_tools(self, effect: ev.RunTools) -> None:
+        turn = self.state.turn
+        if turn is not None:
+            pick = self.choices.below(10)
+            if pick < 6:
+                if turn.abort:
+                    self.book.race("late todo write")
+                self.feed(ev.TodoWritten(turn=turn.id, todos=LISTS[(2, 3, 1, 2, 0, 0)[pick]]))
+            elif pick == 6:
+                self.feed(ev.TodoWritten(turn=turn.id, todos=None))
+            elif pick < 9 and "background" in self.habits:
+                self._spawn()
+            elif self.state.tasks:
+                self.sends.append(self.name("send"))
+                self.feed(waits.MessageSending(send=self.sends[-1], agent=self.state.tasks[0].id))
+        if self.sends:
+            self.feed(waits.MessageSettled(send=self.sends.pop(), succeeded=self.choices.one_in(2)))
+        results = tuple(ev.Part(kind="tool_result", id=f"result-{call}") for call in effect.calls)
+        for part in results:
+            self.book.owe(part.id, "the tool result")
+        stop = ""
+        if self.fault("stopped_tools", 5):
+            stop = ("post_tool_use", "repeated_failure", "loop", "permission")[self.choices.below(4)]
+        self.feed(ev.ToolsDone(id=effect.id, parts=results, stop=stop))
+
+    def _spawn(self) -> None:
+        kind = ("agent", "shell", "monitor")[self.choices.below(3)]
+        task = Task(kind=kind, id=self.name(kind))  # type: ignore[arg-type]
+        if kind == "agent" and self.choices.one_in(2):
+            self.feed(waits.Spawned(agent=task.id))
+        self.feed(ev.BackgroundChanged(tasks=(*self.state.tasks, task)))
+
+    def finish_task(self) -> None:
+        """Background work ends, with something to tell."""
+        task = self.state.tasks[self.choices.below(len(self.state.tasks))]
+        result = Result(id=self.name("told"), kind=task.kind, task=task.id)  # type: ignore[arg-type]
+        self.book.owe(result.id, "the background result")
+        self.feed(ev.ResultArrived(result=result))
+        self.feed(ev.BackgroundChanged(tasks=tuple(one for one in self.state.tasks if one is not task)))
+
+    def fire(self) -> None:
+        """A schedule fires."""
+        fire = Fire(id=self.name("fire"), job=("", "look", "sweep")[self.choices.below(3)])
+        self.book.owe(fire.id, "the scheduled prompt")
+        self.feed(ev.FireArrived(fire=fire))
+
+    def show_gaps(self) -> None:
+        """The person's screen takes gap entries, or cannot."""
+        shows = self.shows.pop(0)
+        self.feed(waits.GapsShown(ids=tuple(gap.id for gap in shows.gaps), done=self.healed or self.choices.one_in(2)))
+
+    # ---- moves: time
+
+    def pass_time(self) -> None:
+        """A moment passes; with a silent bridge, more than it has to answer; when all is quiet, perhaps an hour."""
+        if self.fault("clock_step", 4):
+            self.now = max(0, self.now + (-5_000, 60_000)[self.choices.below(2)])
+        elif (self.calls or self.answers) and self.fault("silent_bridge", 2):
+            self.now += DRAIN_DEADLINE_MS
+        else:
+            idle = not (self.calls or self.answers or self.orders or self.open)
+            self.now += (3_600_000, 40_000, 5_000, 1_000)[self.choices.below(4)] if idle else 20
+        self.feed(ev.Tick(now=self.now))
+
+    def ring(self) -> None:
+        """A timer of the owner's runs out."""
+        due, number = min(self.timers)
+        self.timers.remove((due, number))
+        if self.now < due:
+            self.now = due
+        if any(one.timer == number for one in self.queue.forwards):
+            self.book.race("settle deadline")
+        self.owner(q.TimerFired(at=0, effect=number))
+
+    def due(self) -> bool:
+        """Whether a timer has run out; a silent child lets it come to that."""
+        return bool(self.timers) and (min(self.timers)[0] <= self.now or "lost_cancel" in self.faults)
+
+    # ---- moves: the person
+
+    def ask(self, kind: type[q.Request], **fields: object) -> None:
+        """A client's call."""
+        client = CLIENTS[self.choices.below(2)]
+        if client not in self.queue.clients:
+            client = CLIENTS[0]
+        self.owner(kind(at=0, request=self.name("ask"), session=SESSION, client=client, **fields))
+
+    def prompt(self) -> None:
+        """The person writes a prompt, now and then a retry or with a deadline."""
+        self.prompts += 1
+        asks = ("", "", "", "retry", "continue")[self.choices.below(5)] if not self.healed else ""
+        deadline = 30_000 if not self.healed and self.choices.one_in(8) else None
+        self.ask(q.Admit, prompt=f"P{self.prompts}", asks=asks, deadline=deadline)
+
+    def message(self) -> None:
+        """The person says something in the middle of a turn."""
+        name = self.name("m")
+        files = ("picture",) if self.choices.one_in(2) else ()
+        self.ask(q.PostMessage, message=name, text="also", attachments=files)
+
+    def remove_prompt(self) -> None:
+        """The person takes a prompt out of the queue."""
+        entries = live_queued(self.queue)
+        self.ask(q.RemovePrompt, prompt=entries[self.choices.below(len(entries))].prompt)
+
+    def remove_message(self) -> None:
+        """The person takes a message back."""
+        self.ask(q.RemoveMessage, message=self.queue.messages[0].message)
+
+    def cancel(self) -> None:
+        """The person cancels what runs, through the bridge."""
+        self.ask(q.CancelRunning)
+
+    def cancel_here(self) -> None:
+        """The person cancels at the session itself."""
+        self.feed(ev.Cancelled())
+
+    def change_mode(self) -> None:
+        """The person enters or leaves plan mode."""
+        self.feed(ev.ModeChanged(plan=not self.state.chain.plan))
+
+    def set_switch(self) -> None:
+        """The person turns the guard off, lets it observe, or on again."""
+        on = self.state.chain.guard.switch == "on"
+        self.feed(ev.SwitchSet(switch=("observe", "off")[self.choices.below(2)] if on else "on"))
+
+    def look(self) -> None:
+        """A client comes and looks, or goes."""
+        if CLIENTS[1] in self.queue.clients:
+            self.owner(q.ClientLeft(at=0, client=CLIENTS[1]))
+        else:
+            self.owner(q.ClientJoined(at=0, client=CLIENTS[1]))
+            self.ask(q.ListPending)
+            self.feed(waits.PersonLooks())
+
+    def guard_knocks(self, kind: type[ev.Effect] = ev.Send) -> bool:
+        """Whether the guard prepares a stream, and waits just now for an answer to this: where races are."""
+        turn = self.state.turn
+        if turn is None or turn.waiting is None or not turn.stream.attempt:
+            return False
+        return turn.waiting.what == ("send" if kind is ev.Send else "drain")
+
+    def hooks_are_out(self) -> bool:
+        """Whether the Stop hooks think, and no prompt waits yet."""
+        turn = self.state.turn
+        out = turn is not None and turn.waiting is not None and turn.waiting.what == "hooks"
+        return out and len(self.queue.entries) == 1
+
+    def withdraw(self) -> None:
+        """The caller of a prompt that waits for an older turn goes away."""
+        assert self.state.next is not None
+        self.feed(ev.PromptWithdrawn(prompt=self.state.next.id))
+
+    def rewind(self) -> None:
+        """Between turns, history is taken back."""
+        self.feed(ev.Rewound())
+
+    def gate(self) -> None:
+        """The session is closed to move it, is moved, and opens again."""
+        if not self.state.chain.closing:
+            self.feed(ev.GateTaken())
+        else:
+            if self.choices.one_in(2):
+                self.feed(ev.Relocated())
+            self.feed(ev.GateReleased())
+
+    def quiet(self) -> bool:
+        """Whether nothing runs in the session, and no prompt is on its way to it."""
+        state = self.state
+        return state.turn is None and state.next is None and not state.arriving
+
+    # ---- steps
+
+    def play(self, number: int) -> None:
+        """One step of the plan."""
+        self.choices = Choices(number)
+        possible = [move for move in self.moves if move[2](self)]
+        place = self.choices.below(sum(move[0] for move in possible))
+        for weight, _, _, act in possible:
+            place -= weight
+            if place < 0:
+                if self.told is not None:
+                    self.say((act.__doc__ or "").strip().rstrip(".").split("\n")[0])
+                act(self)
+                break
+        self.check()
+
+    def check(self) -> None:
+        """I3, the one promise about a flag: once all is quiet, nobody waits for a prompt that is not there."""
+        if self.calls or self.answers or self.orders or self.open or not self.quiet() or live_queued(self.queue):
+            return
+        if self.state.chain.priority:
+            self.book.wrong(f"I3: {self.state.chain.priority_owner} waits for a queued prompt, and none is there")
+        if self.queue.wait_owner is not None:
+            self.book.wrong(f"I3: the owner remembers a wait of {self.queue.wait_owner}, and no prompt is queued")
+
+    def heal(self, *, dispose: bool) -> None:
+        """The world becomes obliging; then everything owed must come to an end."""
+        self.say("From here on nothing goes wrong any more")
+        self.faults, self.healed = frozenset(), True
+        self.choices = Choices(0)
+        if dispose:
+            self.feed(ev.Disposed())
+        else:
+            if self.state.chain.closing:
+                self.feed(ev.GateReleased())
+            if self.state.chain.plan:
+                self.feed(ev.ModeChanged(plan=False))
+            while self.state.tasks:
+                self.finish_task()
+        self._settle()
+        if not dispose and not self.book.broken:
+            self.prompt()
+            self._settle()
+        if not self.book.broken:
+            self._nothing_left()
+
+    def _settle(self) -> None:
+        """Everything is answered, and time passes until nothing happens any more."""
+        for _ in range(QUIET_STEPS):
+            if self.book.broken:
+                return
+            act = next((act for waits_now, act in SETTLING if waits_now(self)), None)
+            if act is not None:
+                act(self)
+            elif self.timers:
+                self.ring()
+            elif self.state.now < self.now + 1 or self.state.now < self.state.retry_at:
+                self.now = max(self.now, self.state.now, self.state.retry_at) + 3_600_000
+                self.feed(ev.Tick(now=self.now))
+                if not any(waits_now(self) for waits_now, _ in SETTLING):
+                    self.check()
+                    return
+            else:
+                return
+        self.book.wrong("the healed world does not come to rest")
+
+    def _nothing_left(self) -> None:
+        left = [entry.prompt for entry in self.queue.entries] + [one.message for one in self.queue.messages]
+        if left:
+            self.book.wrong(f"the owner still holds {', '.join(left)}")
+        if not self.quiet():
+            self.book.wrong("a turn or a prompt does not come to an end")
+        if self.runs:
+            self.book.wrong(f"{', '.join(self.runs)} never settled")
+        self.book.settled()
+
+
+def mid_turn(messages: tuple[q.Message, ...]) -> tuple[ev.Part, ...]:
+    """Messages as parts."""
+    return tuple(ev.Part(kind="mid_turn", id=one.message, image=bool(one.attachments)) for one in messages)
+
+
+def shown(record: Record) -> str:
+    """An event or effect for the story: its fields that say something."""
+    fields = {
+        k: v for k, v in record.as_dict().items() if v not in (None, "", (), False) and k not in ("at", "session")
+    }
+    told = ", ".join(f"{name}={_short(value)}" for name, value in fields.items())
+    return f"{type(record).__name__}({told})"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_short(one) for one in value) + "]"
+    fields = getattr(type(value), "fields", ())
+    for name in ("id", "message", "prompt", "owner"):
+        if name in fields:
+            return str(getattr(value, name))
+    return type(value).__name__ if fields else str(value)
+
+
+# Weight, the habit it takes ("" for none), when it is possible, and what happens.
+MOVES: tuple[tuple[int, str, Callable[[World], bool], Callable[[World], None]], ...] = (
+    (80, "", lambda world: bool(world.open), World.answer),
+    (60, "", lambda world: bool(world.calls), World.hear_call),
+    (60, "", lambda world: bool(world.answers), World.hear_answer),
+    (50, "", lambda world: bool(world.orders), World.hear_order),
+    (20, "", lambda world: bool(world.reads), World.read_attachments),
+    (3, "", lambda world: True, World.pass_time),
+    (2, "", World.due, World.ring),
+    (20, "", lambda world: not world.queue.entries, World.prompt),
+    (5, "eager", lambda world: len(world.queue.entries) < PROMPTS, World.prompt),
+    (5, "talks", lambda world: bool(world.queue.entries), World.message),
+    (10, "takes_back", lambda world: bool(live_queued(world.queue)), World.remove_prompt),
+    (50, "takes_back", lambda world: world.queue.wait_owner is not None, World.remove_prompt),
+    (2, "takes_back", lambda world: bool(world.queue.messages), World.remove_message),
+    (10, "takes_back", lambda world: world.state.next is not None, World.withdraw),
+    (1, "cancels", lambda world: bool(world.queue.entries), World.cancel),
+    (1, "cancels", lambda world: True, World.cancel_here),
+    (30, "cancels", lambda world: bool(world.queue.releases), World.cancel_here),
+    (20, "cancels", World.guard_knocks, World.cancel_here),
+    (20, "plans", lambda world: world.guard_knocks() and not world.state.chain.plan, World.change_mode),
+    (20, "talks", lambda world: world.guard_knocks(ev.Drain), World.message),
+    (60, "eager", World.hooks_are_out, World.prompt),
+    (1, "plans", lambda world: not world.state.chain.plan, World.change_mode),
+    (15, "", lambda world: world.state.chain.plan, World.change_mode),
+    (1, "switches", lambda world: world.state.chain.guard.switch == "on", World.set_switch),
+    (15, "", lambda world: world.state.chain.guard.switch != "on", World.set_switch),
+    (1, "", lambda world: True, World.look),
+    (3, "moves", World.quiet, World.rewind),
+    (2, "moves", lambda world: not world.state.chain.closing, World.gate),
+    (15, "", lambda world: world.state.chain.closing, World.gate),
+    (4, "", lambda world: bool(world.state.tasks), World.finish_task),
+    (2, "schedules", lambda world: True, World.fire),
+    (4, "", lambda world: bool(world.shows), World.show_gaps),
+)
+SETTLING: tuple[tuple[Callable[[World], bool], Callable[[World], None]], ...] = (
+    (lambda world: bool(world.calls), World.hear_call),
+    (lambda world: bool(world.answers), World.hear_answer),
+    (lambda world: bool(world.orders), World.hear_order),
+    (lambda world: bool(world.reads), World.read_attachments),
+    (lambda world: bool(world.open), World.answer),
+    (lambda world: bool(world.shows), World.show_gaps),
+)
