@@ -184,6 +184,9 @@ FAULTS = (
     Fault("words drained on yielding are forgotten", "core/continuation.py", "        give_way(pen, found.parts)", "        give_way(pen)", TURNS),
     Fault("a refused stream stays in history", "core/turn_answers.py", "    pen.do(ev.WriteHistory, act=\"roll_back\", entry=pen.running.stream.entry)\n    if not", "    pen.do(ev.WriteHistory, act=\"commit\", entry=pen.running.stream.entry)\n    if not", TURNS),
     Fault("an unwinding turn loses its tool results", "core/turn_answers.py", "        pen.store(event.parts)\n        return", "        return", TURNS),
+    Fault("a chain waits for a prompt that was refused", "core/turn.py", "            pen.chained(words.Released(owner=owner), unheard=words.ReleaseAnswered)", "            pass", ("test_guard_simulation.py",)),
+    Fault("what a dispose cut short is not named", "core/turn.py", "        pen.waited(waits.Cleared())  # what it carried", "        pass  # what it carried", ("test_guard_simulation.py",)),
+    Fault("words of a drain after the dispose are lost", "core/turn_answers.py", "        if pen.chain.disposed:  # no drain", "        if False:  # no drain", ("test_guard_simulation.py",)),
 )  # fmt: skip
 
 

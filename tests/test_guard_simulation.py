@@ -15,7 +15,7 @@ from stopwarden.core.fires import Fire
 from stopwarden.core.record import Record
 from stopwarden.core.turn import step
 from stopwarden.core.turn_state import Session
-from stopwarden.sim import guard_run, guard_world
+from stopwarden.sim import guard_run, guard_wire
 from stopwarden.sim.guard_faults import Plan, drawn
 from tests.support.turns import World
 
@@ -88,7 +88,7 @@ def test_a_broken_session_is_found_and_told_as_a_short_story(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each fault breaks its promise within two hundred seeds, and the story is shorter than the history was."""
-    monkeypatch.setattr(guard_world, "step", broken)
+    monkeypatch.setattr(guard_wire, "step", broken)
     monkeypatch.setattr(guard_run, "SHRINK_RUNS", 150)
     swept = guard_run.sweep(400, 1)
     assert swept.broken.startswith(promise)

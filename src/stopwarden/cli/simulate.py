@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "nights: plays seeded nights on a virtual clock under several policies, with agents that obey, are lazy, loop\n"
         "or lie, and says what came of it. claims: tries every order of events between a session and the owner of\n"
         "its prompts, and tells the first broken rule as the shortest story. guard: plays seeded histories of\n"
-        "sessions in which much goes wrong, sees to the todo guard's promises after each event, and tells a broken one\n"
+        "sessions in which much goes wrong, sees to the todo guard's promises at each event, and tells a broken one\n"
         "as a short story. Nothing of yours is read; no agent program is started."
     )
     parser.add_argument("what", choices=("nights", "claims", "guard"), help="what to simulate")

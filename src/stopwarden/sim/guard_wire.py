@@ -1,0 +1,301 @@
+"""The two machines of a guard simulation, and the connection between them.
+
+The session (`core/turn`) and the owner of its prompts (`core/queue`) hear each other through `calls`
+(session to owner), `answers` and `orders` (owner to session), each in order, though answers and orders
+overlap as on a real connection. What the session asks of its own process lies in `open`. Faults of
+the bridge change how a thing is answered, never what is asked. All that goes in and out is written in
+the book. May not live here: who does what next (`guard_world`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stopwarden.core import backlog_events as waits
+from stopwarden.core import chain_words as words
+from stopwarden.core import queue as queues
+from stopwarden.core import queue_words as q
+from stopwarden.core import turn_events as ev
+from stopwarden.core.chain import tombstones
+from stopwarden.core.errors import IllegalEventError
+from stopwarden.core.gaps import ReadGaps, ShowGaps
+from stopwarden.core.turn import step
+from stopwarden.core.turn_state import Session
+from stopwarden.sim.guard_book import Book
+from stopwarden.sim.guard_faults import Choices
+
+if TYPE_CHECKING:
+    from stopwarden.core.record import Record
+    from stopwarden.sim.guard_faults import Plan
+
+SESSION, CHILD, CLIENTS = "s", "child", ("desk", "phone")
+
+
+class Wire:
+    """One history's two machines, and what lies between them."""
+
+    def __init__(self, plan: Plan, told: list[str] | None = None) -> None:
+        self.plan, self.told = plan, told
+        self.faults, self.habits = frozenset(plan.faults), frozenset(plan.habits)
+        self.book = Book()
+        self.state = Session(hooks="hooks" in plan.habits)
+        self.queue = queues.open_queue(SESSION, CHILD)
+        self.choices = Choices(0)
+        self.now = 0
+        self.events = 0
+        self.open: dict[int, ev.Effect] = {}
+        self.begun: dict[int, None] = {}  # streams that the provider accepted
+        self.cut: dict[int, None] = {}  # effects that were aborted
+        self.calls: list[q.QueueEvent] = []
+        self.answers: list[ev.Answer] = []
+        self.orders: list[q.Effect] = []
+        self.reads: list[q.ResolveMessages] = []
+        self.timers: list[tuple[int, int]] = []
+        self.runs: dict[str, int] = {}  # what the child owes a PromptSettled for
+        self.denied: dict[str, None] = {}
+        self.release = 0
+        self.shows: list[ShowGaps] = []
+        self.sends: list[str] = []  # messages to agents under way
+        self.names, self.prompts = 0, 0
+        self.healed = False
+        for client in CLIENTS:
+            self.owner(q.ClientJoined(at=0, client=client))
+
+    # ---- the two machines
+
+    def say(self, line: str) -> None:
+        """A line of the story."""
+        if self.told is not None:
+            self.told.append(f"{self.now / 1000:9.1f}s  {line}")
+
+    def name(self, kind: str) -> str:
+        """A new name."""
+        self.names += 1
+        return f"{kind}{self.names}"
+
+    def fault(self, name: str, one_in: int = 3) -> bool:
+        """Whether this fault strikes now."""
+        if name not in self.faults or not self.choices.one_in(one_in):
+            return False
+        self.book.hit(f"fault {name}")
+        return True
+
+    def feed(self, event: Record) -> None:
+        """The session takes an event."""
+        book, kind = self.book, type(event).__name__
+        book.hit(f"event {kind}")
+        self.events += 1
+        if isinstance(event, ev.DrainAnswered) and event.id in self.state.late_drains and event.parts:
+            book.race("late drain")
+        if isinstance(event, ev.ClaimAnswered) and event.id in book.claims and not self._waits_for(event.id):
+            book.race("late claim")
+        book.heard(event)
+        before = tombstones(self.state.chain)
+        try:
+            self.state, effects = step(self.state, event)
+        except IllegalEventError as error:
+            book.wrong(f"a legal world is refused: {error}")
+            return
+        if self.told is not None:
+            self.say(f"  session <- {shown(event)}")
+        for effect in effects:
+            if self.told is not None:
+                self.say(f"  session -> {shown(effect)}")
+            book.done(effect, self.state.chain.number)
+            self._take(effect)
+        if isinstance(event, ev.QueueReleased):
+            book.tombstones(effects, len(tombstones(self.state.chain)) > len(before))
+
+    def _waits_for(self, number: int) -> bool:
+        turn = self.state.turn
+        return turn is not None and turn.waiting is not None and turn.waiting.id == number
+
+    def _take(self, effect: ev.Effect) -> None:
+        """What the session asks for is on its way."""
+        match effect:
+            case ev.Drain():
+                self._ask_drain(effect)
+            case ev.Claim():
+                self._ask_claim(effect)
+            case ev.Abort():
+                self._abort(effect)
+            case ev.EndTurn():
+                kind = effect.kind
+                failed = kind in ("error", "max_tokens", "loop_detected")
+                self.settle(effect.turn, "cancelled" if kind == "cancelled" else "failed" if failed else "completed")
+            case ev.Refuse():
+                self.open = {n: one for n, one in self.open.items() if getattr(one, "prompt", "") != effect.prompt}
+                self.settle(effect.prompt, "failed")
+            case ev.Pass():
+                if isinstance(effect.what, words.ReleaseAnswered) and self.release:
+                    answer = q.ReleaseAnswered(at=0, effect=self.release, released=effect.what.released)
+                    self.calls.append(answer)
+                    self.release = 0
+                elif isinstance(effect.what, ShowGaps):
+                    self.shows.append(effect.what)
+                elif isinstance(effect.what, ReadGaps):
+                    self.answers.append(waits.GapsRead(asked=effect.what))  # type: ignore[arg-type]
+            case ev.WriteHistory() | ev.Tell() | ev.BeginTurn():
+                pass
+            case _:
+                self.open[effect.id] = effect
+
+    def settle(self, prompt: str, outcome: q.Outcome) -> None:
+        """The child tells the owner that a prompt's turn is over."""
+        run = self.runs.pop(prompt, 0)
+        if run:
+            self.calls.append(q.PromptSettled(at=0, effect=run, outcome=outcome))
+
+    def _ask_drain(self, effect: ev.Drain) -> None:
+        if self.fault("no_drain", 8):
+            self.answers.append(ev.DrainAnswered(id=effect.id, unknown_method=True))
+        elif self.fault("gone_bridge", 6):
+            self.answers.append(ev.DrainAnswered(id=effect.id, reliable=False))
+        else:
+            call = q.AskDrain(
+                at=0, request=str(effect.id), session=SESSION, child=CHILD, prompt=effect.owner, watch=effect.watched
+            )
+            self.calls.append(call)
+
+    def _ask_claim(self, effect: ev.Claim) -> None:
+        if self.fault("gone_bridge", 6):
+            self.answers.append(ev.ClaimAnswered(id=effect.id))
+        else:
+            self.calls.append(
+                q.AskClaim(at=0, request=str(effect.id), session=SESSION, child=CHILD, prompt=effect.owner)
+            )
+
+    def _abort(self, effect: ev.Abort) -> None:
+        out = self.open.get(effect.of)
+        if isinstance(out, ev.Send) and effect.of in self.begun:
+            if effect.why == "new_prompt":
+                self.book.race("superseded in stream")
+            elif effect.why == "cancel":
+                self.book.race("cancelled in stream")
+        self.cut[effect.of] = None
+
+    def owner(self, event: q.QueueEvent) -> None:
+        """The owner's queue takes an event."""
+        event = event.replace(at=max(0, self.now))
+        self.book.hit(f"queue {type(event).__name__}")
+        self.events += 1
+        try:
+            self.queue, effects = queues.step(self.queue, event)
+        except IllegalEventError as error:
+            self.book.wrong(f"a legal world is refused: {error}")
+            return
+        if self.told is not None:
+            self.say(f"  owner <- {shown(event)}")
+        for effect in effects:
+            if self.told is not None and not isinstance(effect, q.StartTimer | q.WriteLedger):
+                self.say(f"  owner -> {shown(effect)}")
+            self.book.owner_did(event, effect)
+            self._on_its_way(event, effect)
+
+    def _on_its_way(self, event: q.QueueEvent, effect: q.Effect) -> None:
+        match effect:
+            case q.RunPrompt() | q.ForwardCancel() | q.SendRelease() | q.CutStopHook():
+                self.orders.append(effect)
+            case q.AnswerClaim():
+                answer = ev.ClaimAnswered(
+                    id=int(effect.request), claimed=effect.claimed, queued=effect.has_queued_prompt
+                )
+                if self.fault("lying_bridge"):
+                    answer = answer.replace(claimed=True, queued=True)
+                if not self.fault("lost_claim"):
+                    self.answers.append(answer)
+            case q.AnswerDrain():
+                parts = mid_turn(effect.messages)
+                assert isinstance(event, q.QueueEvent)
+                said = ev.DrainAnswered(id=int(effect.request), parts=parts, hint=effect.has_queued_prompt)
+                self.answers.append(said.replace(hint=None) if self.fault("lying_bridge", 5) else said)
+            case q.ResolveMessages():
+                self.reads.append(effect)
+            case q.StartTimer():
+                self.timers.append((self.now + effect.after, effect.id))
+            case q.AnswerAdmission() if effect.prompt is not None:
+                self.book.owe(f"{effect.prompt}-words", "the prompt")
+            case q.AnswerMessage() if effect.accepted and isinstance(event, q.PostMessage):
+                self.book.owe(event.message, "the message")
+            case q.Emit() if effect.told == "pending_prompt_added" and effect.prompt in self.book.owed:
+                self.book.race("left-over words")
+            case _:
+                pass
+
+    # ---- what is on its way is heard
+
+    def hear_call(self) -> None:
+        """The owner hears the oldest call."""
+        call = self.calls.pop(0)
+        if isinstance(call, q.CancelForwarded) and self.fault("lost_cancel"):
+            return
+        self.owner(call)
+
+    def hear_answer(self) -> None:
+        """The session hears an answer, the oldest unless they overtake each other."""
+        place = self.choices.below(len(self.answers)) if self.fault("late", 2) else 0
+        answer = self.answers.pop(place)
+        self.feed(answer)
+        if self.fault("doubled", 4):
+            self.feed(answer)
+
+    def hear_order(self) -> None:
+        """The session hears what the owner wants done."""
+        order = self.orders.pop(0)
+        match order:
+            case q.RunPrompt():
+                self.runs[order.prompt] = order.id
+                said = ev.Part(kind="user", id=self.words_of(order.prompt))
+                parts = (*mid_turn(order.carried), said)
+                prompt = ev.Prompt(id=order.prompt, kind=order.trust or ev.ORDINARY, owner=order.prompt, parts=parts)
+                self.feed(ev.PromptOffered(prompt=prompt))
+            case q.ForwardCancel():
+                turn, following = self.state.turn, self.state.next
+                if following is not None:
+                    target = following.id
+                else:
+                    target = turn.id if turn is not None and not turn.abort else ""
+                if target == order.target:
+                    self.feed(ev.Cancelled())
+                elif order.target in self.runs:
+                    self.denied[order.target] = None
+                self.calls.append(q.CancelForwarded(at=0, effect=order.id))
+            case q.SendRelease():
+                self.release = order.id
+                self.feed(ev.QueueReleased(owner=order.owner))
+            case _:
+                self.feed(ev.PromptQueuedSeen())
+
+    def words_of(self, prompt: str) -> str:
+        """A message that became a prompt keeps its id."""
+        return prompt if prompt in self.book.owed else f"{prompt}-words"
+
+    def read_attachments(self) -> None:
+        """The attachments of a drain are read, or not."""
+        read = self.reads.pop(0)
+        failed = (read.messages[0].message,) if self.fault("unreadable") else ()
+        self.owner(q.MessagesResolved(at=0, effect=read.id, failed=failed))
+
+
+def mid_turn(messages: tuple[q.Message, ...]) -> tuple[ev.Part, ...]:
+    """Messages as parts."""
+    return tuple(ev.Part(kind="mid_turn", id=one.message, image=bool(one.attachments)) for one in messages)
+
+
+def shown(record: Record) -> str:
+    """An event or effect for the story: its fields that say something."""
+    fields = {
+        k: v for k, v in record.as_dict().items() if v not in (None, "", (), False) and k not in ("at", "session")
+    }
+    told = ", ".join(f"{name}={_short(value)}" for name, value in fields.items())
+    return f"{type(record).__name__}({told})"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_short(one) for one in value) + "]"
+    fields = getattr(type(value), "fields", ())
+    for name in ("id", "message", "prompt", "owner"):
+        if name in fields:
+            return str(getattr(value, name))
+    return type(value).__name__ if fields else str(value)
