@@ -28,8 +28,8 @@ print(hashlib.sha256("\\n".join(line for seed in range(1, 25) for line in story(
 
 
 def test_every_promise_holds_and_every_race_is_met() -> None:
-    """A hundred and fifty seeds: nothing breaks, and no event, fault or named race stays out."""
-    swept = guard_run.sweep(150, 1)
+    """Two hundred and fifty seeds: nothing breaks, and no event, fault or named race stays out."""
+    swept = guard_run.sweep(250, 1)
     assert not swept.broken, "\n".join(swept.story)
     assert swept.never == ()
     assert 180 <= swept.median <= 400

@@ -11,6 +11,8 @@ does not hold, in words; `hits` counts every kind of event, fault, end and named
   once, or was named as removed, refused, cancelled or left out.
 - I6: nothing is sent by the guard after a cancel, in plan mode, after a rewind, a move, a dispose or a
   claim that was not granted, until an ordinary prompt begins.
+- Waiting: the guard says nothing while a shell that its chain set going still runs, and a stop is not
+  put off for shells of an older chain.
 
 May not live here: what happens next (`guard_world`).
 """
@@ -59,6 +61,7 @@ class Book:
         self.clock = 0
         # the owner's side
         self.live: dict[str, None] = {}  # admitted prompts that neither ended nor are being stopped, in order
+        self.queued: dict[str, None] = {}  # those of them that were not given to the child
         self.kinds: dict[str, str] = {}
         # the session's side
         self.turn, self.turn_owner, self.superseded = "", "", False
@@ -68,6 +71,11 @@ class Book:
         self.last_claim, self.usable = 0, False
         self.stage, self.chain = 0, 0
         self.unfinished, self.switched_off = 0, False  # the last list that counted
+        # background work: each task with its kind and the era in which it began
+        self.era = 0
+        self.tasks: dict[str, tuple[str, int]] = {}
+        self.told: dict[str, tuple[str, int]] = {}  # results, of such a task
+        self.own_shells: dict[str, None] = {}
         # content
         self.staged: dict[str, ev.Send] = {}
         self.guard_began: dict[str, None] = {}
@@ -117,6 +125,10 @@ class Book:
                 self.unfinished = 0 if self.switched_off else self.unfinished
             case ev.TodoWritten() if event.turn == self.turn and event.todos is not None and not self.switched_off:
                 self.unfinished = event.todos.unfinished
+            case ev.BackgroundChanged():
+                self._work_changed(event)
+            case ev.ResultArrived():
+                self.told[event.result.id] = self.tasks.get(event.result.task, (event.result.kind, self.era))
             case ev.Rewound() | ev.Relocated() | ev.Disposed():
                 self.forbid(f"a session {type(event).__name__.lower()}")
             case ev.Tick():
@@ -141,6 +153,12 @@ class Book:
             case _:
                 pass
 
+    def _work_changed(self, event: ev.BackgroundChanged) -> None:
+        before = self.tasks
+        self.tasks = {task.id: before.get(task.id, (task.kind, self.era)) for task in event.tasks}
+        own = {**self.own_shells, **{one: None for one in self.tasks if one not in before}}
+        self.own_shells = {one: None for one in own if self.tasks.get(one, ("", 0))[0] == "shell"}
+
     def _not_granted(self, claim: int, why: str) -> None:
         turn, _ = self.claims.pop(claim)
         if turn == self.turn and not self.superseded:
@@ -153,11 +171,14 @@ class Book:
         match effect:
             case ev.BeginTurn():
                 self.turn, self.superseded = effect.turn, False
+                if effect.kind == ev.FOREGROUND or chain_number != self.chain:
+                    self.own_shells = {}
                 if self.kinds.get(effect.turn) == ev.ORDINARY:
+                    self.era += not self.plan
                     self.unfinished = 0
                     self.forbidden = "plan mode" if self.plan else ""
                 elif effect.kind != ev.FOREGROUND and chain_number != self.chain:
-                    self.stage = 0  # a chain of its own
+                    self.stage, self.era = 0, self.era + 1  # a chain of its own
                 self.chain = chain_number
             case ev.EndTurn():
                 self._ended(effect)
@@ -171,7 +192,7 @@ class Book:
             case ev.Send():
                 self.staged[effect.entry] = effect
                 if effect.attempt:
-                    self._guard_sends()
+                    self._guard_sends(effect)
             case ev.WriteHistory():
                 self._write(effect)
             case ev.Abort():
@@ -189,12 +210,19 @@ class Book:
         self.hit(f"end {effect.kind}")
         if effect.kind == "yielded":
             self.race("yielded")
+        if effect.kind == "deferred" and not self._something_of_this_chain():
+            self.wrong("Waiting: a stop is put off, and nothing of this chain is still to come")
         if effect.turn == self.turn:
             self.turn = ""
         elif effect.kind == "cancelled":
             self.race("never begun")
             if effect.rule != "turn.new_prompt":  # its words go with the newer one
                 self.name(self.of_prompt.get(effect.turn, ()), "cancelled before it began")
+
+    def _something_of_this_chain(self) -> bool:
+        """Whether any work may belong to it: all but the shells of an older era."""
+        waiting = [task for one, task in self.told.items() if not self.where.get(one) and one not in self.named]
+        return any(kind != "shell" or era == self.era for kind, era in (*self.tasks.values(), *waiting))
 
     def _passed(self, what: Record) -> None:
         match what:
@@ -205,8 +233,10 @@ class Book:
             case _:
                 pass
 
-    def _guard_sends(self) -> None:
+    def _guard_sends(self, send: ev.Send) -> None:
         self.hit("guard stream")
+        if self.own_shells and any(part.kind == "guard" for part in send.parts):
+            self.wrong(f"Waiting: the guard goes on while {', '.join(self.own_shells)} of its own chain still runs")
         if self.forbidden:
             self.wrong(f"I6: a stream of the guard is sent after {self.forbidden}")
         if not self.usable:
@@ -257,14 +287,18 @@ class Book:
         match effect:
             case q.WriteLedger():
                 if effect.state == "in_flight":
-                    self.live[effect.prompt] = None
+                    self.live[effect.prompt] = self.queued[effect.prompt] = None
                 else:
                     self.live.pop(effect.prompt, None)
+                    self.queued.pop(effect.prompt, None)
+            case q.SendRelease() if self.queued:
+                self.wrong(f"I3: {effect.owner} is told that nobody waits, though {', '.join(self.queued)} does")
             case q.ForwardCancel():
                 self.live.pop(effect.target, None)
             case q.AnswerClaim() if isinstance(event, q.AskClaim) and effect.claimed:
                 self.grants[int(effect.request)] = ", ".join(one for one in self.live if one != event.prompt)
             case q.RunPrompt():
+                self.queued.pop(effect.prompt, None)
                 if self.claims:
                     self.race("promotion during a claim")
                 if effect.carried:

@@ -44,6 +44,7 @@ HABITS: Mapping[str, str] = {
     "moves": "the session is closed, moved, rewound",
     "schedules": "schedules fire",
     "background": "tools set work going that tells of itself later",
+    "floods": "background work tells more than can wait",
     "hooks": "there are Stop hooks",
 }
 FEWEST_STEPS, MOST_STEPS = 140, 300

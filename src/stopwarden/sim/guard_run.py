@@ -46,7 +46,8 @@ HELD = (
     "claim of its own, granted when no other prompt was admitted (I2), no wait for a prompt that is not there once all",
     "is quiet (I3), none of the guard's words in history outside a stream that began (I4), every word of the person,",
     "tool result and background result in history once or named as left out (I5), nothing sent by a chain that was",
-    "cancelled, put in plan mode or otherwise stopped (I6), and no event of a legal world refused.",
+    "cancelled, put in plan mode or otherwise stopped (I6), nothing while a shell of its own still runs, and no event",
+    "of a legal world refused.",
 )
 
 

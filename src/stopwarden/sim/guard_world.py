@@ -116,11 +116,11 @@ class World(Wire):
                 self.feed(ev.TodoWritten(turn=turn.id, todos=LISTS[(2, 3, 1, 2, 0, 0)[pick]]))
             elif pick == 6:
                 self.feed(ev.TodoWritten(turn=turn.id, todos=None))
-            elif pick < 9 and "background" in self.habits:
-                self._spawn()
             elif self.state.tasks:
                 self.sends.append(self.name("send"))
                 self.feed(waits.MessageSending(send=self.sends[-1], agent=self.state.tasks[0].id))
+            if "background" in self.habits and self.choices.one_in(3):
+                self._spawn()
         if self.sends:
             self.feed(waits.MessageSettled(send=self.sends.pop(), succeeded=self.choices.one_in(2)))
         results = tuple(ev.Part(kind="tool_result", id=f"result-{call}") for call in effect.calls)
@@ -145,6 +145,14 @@ class World(Wire):
         self.book.owe(result.id, "the background result")
         self.feed(ev.ResultArrived(result=result))
         self.feed(ev.BackgroundChanged(tasks=tuple(one for one in self.state.tasks if one is not task)))
+
+    def pulse(self) -> None:
+        """Background work has much to tell, and goes on."""
+        task = self.state.tasks[0]
+        for _ in range(9):
+            result = Result(id=self.name("told"), kind=task.kind, task=task.id, interim=True)  # type: ignore[arg-type]
+            self.book.owe(result.id, "the background result")
+            self.feed(ev.ResultArrived(result=result))
 
     def fire(self) -> None:
         """A schedule fires."""
@@ -367,15 +375,22 @@ MOVES: tuple[tuple[int, str, Callable[[World], bool], Callable[[World], None]], 
     (5, "eager", lambda world: len(world.queue.entries) < PROMPTS, World.prompt),
     (5, "talks", lambda world: bool(world.queue.entries), World.message),
     (10, "takes_back", lambda world: bool(live_queued(world.queue)), World.remove_prompt),
-    (50, "takes_back", lambda world: world.queue.wait_owner is not None, World.remove_prompt),
+    (
+        50,
+        "takes_back",
+        lambda world: world.queue.wait_owner is not None and bool(live_queued(world.queue)),
+        World.remove_prompt,
+    ),
     (2, "takes_back", lambda world: bool(world.queue.messages), World.remove_message),
     (10, "takes_back", lambda world: world.state.next is not None, World.withdraw),
     (1, "cancels", lambda world: bool(world.queue.entries), World.cancel),
     (1, "cancels", lambda world: True, World.cancel_here),
-    (30, "cancels", lambda world: bool(world.queue.releases), World.cancel_here),
+    (60, "cancels", lambda world: bool(world.queue.releases), World.cancel_here),
+    (60, "plans", lambda world: bool(world.queue.releases) and not world.state.chain.plan, World.change_mode),
     (20, "cancels", World.guard_knocks, World.cancel_here),
     (20, "plans", lambda world: world.guard_knocks() and not world.state.chain.plan, World.change_mode),
-    (20, "talks", lambda world: world.guard_knocks(ev.Drain), World.message),
+    (40, "talks", lambda world: world.guard_knocks(ev.Drain), World.message),
+    (30, "eager", lambda world: world.guard_knocks(ev.Drain) and len(world.queue.entries) < 2, World.prompt),
     (60, "eager", World.hooks_are_out, World.prompt),
     (1, "plans", lambda world: not world.state.chain.plan, World.change_mode),
     (15, "", lambda world: world.state.chain.plan, World.change_mode),
@@ -385,7 +400,8 @@ MOVES: tuple[tuple[int, str, Callable[[World], bool], Callable[[World], None]], 
     (3, "moves", World.quiet, World.rewind),
     (2, "moves", lambda world: not world.state.chain.closing, World.gate),
     (15, "", lambda world: world.state.chain.closing, World.gate),
-    (4, "", lambda world: bool(world.state.tasks), World.finish_task),
+    (2, "", lambda world: bool(world.state.tasks), World.finish_task),
+    (1, "floods", lambda world: bool(world.state.tasks), World.pulse),
     (2, "schedules", lambda world: True, World.fire),
     (4, "", lambda world: bool(world.shows), World.show_gaps),
 )
