@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ from stopwarden.core.turn import step
 from stopwarden.core.turn_state import Session
 from stopwarden.sim import guard_run, guard_wire
 from stopwarden.sim.guard_faults import Plan, drawn
+from tests.support.person import Person
 from tests.support.turns import World
 
 TRACE = """
@@ -96,6 +99,22 @@ def test_a_broken_session_is_found_and_told_as_a_short_story(
     whole: list[str] = []
     guard_run.play(drawn(swept.seed), whole)
     assert len(swept.story) < len(whole)
+
+
+def test_the_command_says_what_was_met_and_tells_a_broken_promise(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`simulate guard` counts what it met, and ends with 1 and the story where a promise is broken, in JSON too."""
+    person = Person(tmp_path)
+    assert person.types("simulate", "guard", "--seeds", "3") == 0
+    assert "event PromptOffered" in person.said
+    assert "Held after every event" in person.said
+    assert person.types("simulate", "guard", "--seeds", "0") == 2
+    monkeypatch.setattr(guard_wire, "step", says_words_twice)
+    assert person.types("simulate", "guard", "--seeds", "3") == 1
+    assert "BROKEN  I5" in person.said
+    assert person.types("simulate", "guard", "--seeds", "3", "--json") == 1
+    assert json.loads(person.said)["story"][-1].startswith("I5")
 
 
 def test_a_plan_without_some_of_its_steps_is_a_plan_again() -> None:
