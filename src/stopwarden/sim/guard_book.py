@@ -12,7 +12,7 @@ does not hold, in words; `hits` counts every kind of event, fault, end and named
 - I6: nothing is sent by the guard after a cancel, in plan mode, after a rewind, a move, a dispose or a
   claim that was not granted, until an ordinary prompt begins.
 - Waiting: the guard says nothing while a shell that its chain set going still runs, and a stop is not
-  put off for shells of an older chain.
+  put off for shells of an older chain; nor is a scheduled prompt held back beyond the limit (the world asks).
 
 May not live here: what happens next (`guard_world`).
 """

@@ -322,7 +322,8 @@ class World(Wire):
                 self.feed(ev.GateReleased())
             if self.state.chain.plan:
                 self.feed(ev.ModeChanged(plan=False))
-            while self.state.tasks:
+            self._wait_out()
+            while self.state.tasks and not self.book.broken:
                 self.finish_task()
         self._settle()
         if not dispose and not self.book.broken:
@@ -330,6 +331,16 @@ class World(Wire):
             self._settle()
         if not self.book.broken:
             self._nothing_left()
+
+    def _wait_out(self) -> None:
+        """Background work runs for hours: a scheduled prompt is held back no longer than the limit."""
+        self._settle()
+        self._settle()
+        if not {"refused_send", "no_room"} & set(self.plan.faults):  # then what was tried often waits for a prompt
+            held = [one for one, what in self.book.owed.items() if what == "the scheduled prompt"]
+            held = [one for one in held if not self.book.where.get(one) and one not in self.book.named]
+            if held:
+                self.book.wrong(f"Waiting: {', '.join(held)} is held back for ever by background work")
 
     def _settle(self) -> None:
         """Everything is answered, and time passes until nothing happens any more."""
