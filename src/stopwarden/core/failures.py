@@ -1,6 +1,6 @@
 """What becomes of guard, content and turn when something on the way to a stream fails.
 
-One row a failure (guard.md §3.4). `trust` is what the chain suffers: a reason of guard.SUSPENSIONS, *pause*
+One row a failure. `trust` is what the chain suffers: a reason of guard.SUSPENSIONS, *pause*
 (until a retry), or nothing. `alone` says whether a block of an external Stop hook goes on by itself
 where the guard had to give up. `end` is the kind with which the turn ends otherwise. Content is never
 in question: the parts of a stream that was not begun are stored once, as an entry of their own, and the

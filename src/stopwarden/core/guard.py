@@ -44,7 +44,7 @@ class Suspension(Record):
     keeps_priority: bool  # a queued prompt that was yielded to still goes first
 
 
-# One row a reason (guard.md 2.3). Design section 3: every hard suspension clears what is awaited, its
+# One row a reason. Every hard suspension clears what is awaited, its
 # priority and its owner; plan mode and rewinding clear trust alone.
 SUSPENSIONS: Mapping[str, Suspension] = {
     "plan": Suspension(forgets=True, keeps_priority=True),

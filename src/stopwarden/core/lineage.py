@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     TaskState = Literal["running", "paused", "cancelled", "finished", "scheduled"]
     Rule = Literal["by_parents", "by_owner", "if_new", "never"]
 
-# Relation: how a task of each kind is judged (guard.md §5.1). One row one rule.
+# Relation: how a task of each kind is judged. One row one rule.
 RELATION: Mapping[str, Rule] = {
     "agent": "by_parents",  # lineage.agent: sent to, else not old and every parent known and not old
     "monitor": "by_owner",  # lineage.monitor: as its owner agent, whatever the baseline says; without one, if new

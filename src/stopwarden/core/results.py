@@ -26,7 +26,7 @@ RESULT_KINDS = frozenset({"agent", "shell", "monitor", "workflow"})
 class Holding(Record):
     """What holds automatic turns back now, as the session knows it.
 
-    `guard_blocks`: a trusted chain has unfinished work (guard.md §2.1). `fifo_priority`: a person's prompt
+    `guard_blocks`: a trusted chain has unfinished work. `fifo_priority`: a person's prompt
     comes first. `too_long`: the wait for background work has passed its limit (lineage.Deferral).
     """
 
