@@ -226,7 +226,7 @@ def test_leaving_ends_a_delayed_answer_and_an_idle_connection_at_once() -> None:
 def _try_post(model: ScriptedModel, body: Any) -> None:
     try:
         post(model, "/v1/messages", body)
-    except OSError:
+    except (OSError, http.client.HTTPException):  # cut at the connection, before or within the answer
         pass
 
 
