@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from stopwarden.store.port import Store
 
 # Set by agent programs for the commands they run: with one of these, "the person" is an agent.
-AGENT_VARIABLES = ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "AI_AGENT", "QWEN_CODE_SESSION_ID", "GEMINI_SESSION_ID")
+SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "QWEN_CODE_SESSION_ID", "GEMINI_SESSION_ID")
+AGENT_VARIABLES = ("CLAUDECODE", "AI_AGENT", *SESSION_VARIABLES)
 
 
 def _ask(question: str) -> str | None:
@@ -56,6 +57,15 @@ class Context:
     def inside_agent(self) -> bool:
         """Whether an agent program started this command."""
         return any(self.env.get(name) for name in AGENT_VARIABLES)
+
+    @property
+    def session(self) -> str:
+        """The session whose shell this is, "" for the person; a word for nothing names none."""
+        for name in SESSION_VARIABLES:
+            said = self.env.get(name, "").strip()[:200]
+            if said and said not in ("null", "undefined", "None"):
+                return said
+        return ""
 
     @property
     def state_dir(self) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
 from typing import TYPE_CHECKING
 
 from stopwarden import __version__
 from stopwarden.cli import record
 from stopwarden.cli.person import session_named
-from stopwarden.core.errors import StoreUnwritableError, UsageError
+from stopwarden.cli.written import put_record
+from stopwarden.core.errors import UsageError
 from stopwarden.report.reading import count
 from stopwarden.report.values import plain_values, utc
 from stopwarden.store.forgotten import KIND as FORGOTTEN
@@ -21,7 +20,7 @@ from stopwarden.wire import dumps, loads
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from stopwarden.cli.context import Context
@@ -93,7 +92,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             for line in lines:
                 context.say(line)
             return 0
-        written = _write(path, args.file, lines)
+        written = put_record(path, args.file, lines)
     if args.json:
         context.say(json.dumps({"v": 1, "written": written, "file": path}))
     else:
@@ -102,35 +101,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _write(path: str, named: str, lines: Iterable[str]) -> int:
-    """Writes the lines to a new file for the user alone, and gives it its name when it is on disk."""
-    written, beside = 0, ""
-    try:
-        handle, beside = tempfile.mkstemp(prefix=".stopwarden-", dir=os.path.dirname(path) or ".")
-        with open(handle, "w", encoding="ascii", newline="\n") as file:
-            for line in lines:
-                file.write(line + "\n")
-                written += 1
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException as failed:
-        if beside:
-            with contextlib.suppress(OSError):
-                os.unlink(beside)
-        if isinstance(failed, OSError):
-            raise StoreUnwritableError(
-                f"{named} cannot be written ({failed.strerror})",
-                kept="What is recorded stays where it is",
-                do="Name another file",
-            ) from None
-        raise
-    return written
-
-
 def _lines(args: argparse.Namespace, context: Context, store: Store, since: Instant | None) -> Iterator[str]:
     """Every line, in order: what the file is, periods, sessions, the record, stops, questions, work; how many."""
-    part = Part(since, _period(args.period, store), _session(args.session, store))
+    part = Part(
+        since, record.period_named(args.period, store.periods()) if args.period else None, _session(args.session, store)
+    )
     stops = _stops(store, part)
     if args.stops:
         yield from stops
@@ -225,15 +200,3 @@ def _json_or_text(text: str) -> Any:
 
 def _session(said: str | None, store: Store) -> str:
     return session_named(said, {row.id: row for row in store.sessions()}) if said else ""
-
-
-def _period(said: str | None, store: Store) -> AwayPeriod | None:
-    if not said:
-        return None
-    periods = store.periods()
-    found = [one for one in periods if one.id == said] or [one for one in periods if one.id.startswith(said)]
-    if len(found) != 1:
-        lately = ", ".join(one.id for one in periods[-5:]) or "none is recorded"
-        which = f"{len(found)} away periods" if found else "no away period"
-        raise UsageError(f"{said!r} names {which}", do=f"The last ones: {lately}")
-    return found[0]

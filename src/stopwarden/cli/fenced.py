@@ -71,7 +71,7 @@ def beginning(args: argparse.Namespace, context: Context, found: Found, lease: i
 
     Raises HeldError or RefusedError before anything is written, and the Store…Error classes.
     """
-    session = holds.session_of(context)
+    session = context.session
     store = context.open_store() if session else _store(context, must=False)
     if store is None:
         yield None
@@ -145,7 +145,7 @@ def _store(context: Context, *, must: bool) -> Store | None:
     try:
         return context.open_store() if ledger.database_there(context) else None
     except StopwardenError as error:
-        if must or holds.session_of(context):
+        if must or context.session:
             raise
         context.warn(f"stopwarden: {error} The list is changed without what is stored about it.")
         return None

@@ -169,19 +169,14 @@ def _by_size(store: SqliteStore, named: list[str], size: int, now: Instant) -> C
 
 
 def _period(said: str, store: SqliteStore, named: list[str]) -> str:
-    periods = store.periods()
-    found = [one for one in periods if one.id == said] or [one for one in periods if one.id.startswith(said)]
-    if len(found) != 1:
-        lately = ", ".join(one.id for one in periods[-5:]) or "none is recorded"
-        which = f"{len(found)} away periods" if found else "no away period"
-        raise UsageError(f"{said!r} names {which}", do=f"The last ones: {lately}")
-    if found[0].ended_at is None or found[0].id in named:
+    found = record.period_named(said, store.periods())
+    if found.ended_at is None or found.id in named:
         raise RefusedError(
             "That away period is running: its sessions are held by what is recorded of it",
             kept="Nothing was forgotten",
             do="End it first: stopwarden back",
         )
-    return found[0].id
+    return found.id
 
 
 def _whole(

@@ -16,6 +16,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from stopwarden.cli import hold_words, lists
+from stopwarden.cli.context import SESSION_VARIABLES
 from stopwarden.cli.hold_words import called
 from stopwarden.core.errors import RefusedError, StoreUnwritableError, UsageError
 from stopwarden.core.record import Record
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     Act = Callable[..., Granted | Denied]
 
-SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "QWEN_CODE_SESSION_ID", "GEMINI_SESSION_ID")
 LEDGER_ID = re.compile(r"w([0-9]{1,15})")
 FREE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 LIKE_AN_ID = re.compile(r"[a-z][2-9][2-9a-z]{1,4}|[0-9]+\.[a-z][2-9][2-9a-z]*|t[0-9]+|w[0-9]+")
@@ -142,7 +142,7 @@ def asker(context: Context, store: Store, *, only_looks: bool = False) -> Actor:
     Raises RefusedError for an agent that does not say which session it is: what it held would pass for
     the person's, which never lapses. `only_looks`: nothing is to be held, so it does not matter.
     """
-    session = session_of(context)
+    session = context.session
     if not session and context.inside_agent and not only_looks:
         raise RefusedError(
             "An agent program started this command, and it does not say which session it is",
@@ -153,17 +153,6 @@ def asker(context: Context, store: Store, *, only_looks: bool = False) -> Actor:
     root = known.root if known is not None and known.root else checkout.find_root(context.cwd)
     copy = checkout.copy_key(root, context.state_dir)
     return Actor(session=session, root=root, copy=copy, project=checkout.project_key(root))
-
-
-def session_of(context: Context) -> str:
-    """The session whose shell this is, "" for the person."""
-    return next((said for name in SESSION_VARIABLES if (said := _said(context.env.get(name)))), "")
-
-
-def _said(value: str | None) -> str:
-    """A session's id, "" where the variable holds a word for nothing."""
-    said = (value or "").strip()[:200]
-    return "" if said in ("null", "undefined", "None") else said
 
 
 def target(context: Context, store: Store, by: Actor, said: str, named: str | None) -> Target:

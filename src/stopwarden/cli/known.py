@@ -15,11 +15,9 @@ from stopwarden.core import cron
 from stopwarden.core.bounds import DAY, WAKE_EXPIRY_DEFAULT
 from stopwarden.core.errors import ScheduleError, StoreCorruptError
 from stopwarden.core.owed import assess
-from stopwarden.core.periods import covering
 from stopwarden.core.record import Record
 from stopwarden.hook import declared, spool, terms
 from stopwarden.hook.note import take_all
-from stopwarden.hosts import claude_code
 from stopwarden.report.reading import short_ids
 from stopwarden.report.state import Known
 from stopwarden.store import journal
@@ -83,12 +81,6 @@ def known_sessions(
     return [_known(store, row, periods, now, zone, installed_at, called[row.id]) for row in rows]
 
 
-def period_of(row: SessionRow, periods: Iterable[AwayPeriod], now: Instant) -> AwayPeriod | None:
-    """The away period that holds for a session now."""
-    script = claude_code.is_script(row.entrypoint)
-    return covering(periods, session=row.id, copy=row.copy, root=row.root, script=script, now=now)
-
-
 def names(rows: Iterable[SessionRow]) -> dict[str, str]:
     """One name a session: its title where no other has it, else its short id."""
     known = list(rows)
@@ -106,7 +98,7 @@ def _known(
     installed_at: Instant,
     name: str,
 ) -> tuple[Known, Tally | None]:
-    period = period_of(row, periods, now)
+    period = terms.period_of(row, periods, now)
     keeper = store.keeper(row.id)
     kept = keeper is not None and period is not None and terms.policy_of(store, period).keeper
     lives = keeper is not None and machine.is_alive(keeper.pid, keeper.started)

@@ -86,7 +86,7 @@ def lists_meant(context: Context, named: str | None, *, adding: bool = False) ->
 
 
 def _meant(context: Context, store: Store | None, named: str | None, adding: bool) -> Meant:
-    session = context.env.get("CLAUDE_CODE_SESSION_ID", "")
+    session = context.session
     known = store.session(session) if store is not None and session else None
     root = known.root if known is not None and known.root else checkout.find_root(context.cwd)
     period = _period_here(context, store, root, session)
@@ -275,7 +275,7 @@ def begin(meant: Meant, path: str, context: Context, *, named: bool) -> None:
     """Makes the list where there is none yet: the one named, or the session's own. Raises ListError."""
     if os.path.lexists(path):
         return
-    session = context.env.get("CLAUDE_CODE_SESSION_ID", "")
+    session = context.session
     if session and path == checkout.own_list_path(meant.root, session):
         checkout.make_own_list(meant.root, session)
     elif named:

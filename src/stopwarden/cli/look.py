@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             "A look needs a time", kept="Nothing was written", do="For instance: stopwarden look --at 23:30"
         )
     written = timed.write(context, args.list, "look", at, one_line(" ".join(args.why)))
-    session = context.env.get("CLAUDE_CODE_SESSION_ID", "")
+    session = context.session
     told = _declare(context, session, at) if session else None
     if args.json:
         counts = None if told is None else told.counts

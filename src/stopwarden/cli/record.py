@@ -18,10 +18,10 @@ from stopwarden.store import marker
 from stopwarden.store.port import RecordLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from stopwarden.cli.context import Context
-    from stopwarden.core.events import Instant, Zone
+    from stopwarden.core.events import AwayPeriod, Instant, Zone
     from stopwarden.store.port import Store
 
 FAULTS_MAX = 256 * 1024
@@ -41,6 +41,16 @@ def opened(context: Context) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def period_named(said: str, periods: Sequence[AwayPeriod]) -> AwayPeriod:
+    """The away period of that id, or the only one that begins so. Raises UsageError with the last ones."""
+    found = [one for one in periods if one.id == said] or [one for one in periods if one.id.startswith(said)]
+    if len(found) != 1:
+        lately = ", ".join(one.id for one in periods[-5:]) or "none is recorded"
+        which = f"{len(found)} away periods" if found else "no away period"
+        raise UsageError(f"{said!r} names {which}", do=f"The last ones: {lately}")
+    return found[0]
 
 
 def instant_before(said: str, now: Instant, zone: Zone) -> Instant:

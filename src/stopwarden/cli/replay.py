@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from stopwarden.cli import record
 from stopwarden.cli.settings import named_values
-from stopwarden.core.errors import StoreUnwritableError, UsageError
+from stopwarden.cli.written import put_record
+from stopwarden.core.errors import UsageError
 from stopwarden.report.reading import LocalTimes, count, padded, plain, short_ids
 from stopwarden.report.values import plain_values, utc
 from stopwarden.sim import policies
@@ -136,18 +136,7 @@ def _stops(args: argparse.Namespace, context: Context, unread: list[UnreadLine])
 def _rows(args: argparse.Namespace, context: Context, store: Store) -> list[VerdictRow]:
     """The verdicts recorded here that the words name, oldest first. Raises UsageError."""
     since = record.instant_before(args.since, context.now(), context.zone) if args.since else 0
-    period = None
-    if args.period:
-        periods = [one.id for one in store.periods()]
-        found = [one for one in periods if one == args.period] or [
-            one for one in periods if one.startswith(args.period)
-        ]
-        if len(found) != 1:
-            raise UsageError(
-                f"{args.period!r} names {len(found) or 'no'} away period{'s' if len(found) > 1 else ''}",
-                do=f"The last ones: {', '.join(periods[-5:]) or 'none is recorded'}",
-            )
-        period = found[0]
+    period = record.period_named(args.period, store.periods()).id if args.period else None
     return store.verdicts(period=period, since=since)
 
 
@@ -156,24 +145,7 @@ def _write(args: argparse.Namespace, context: Context) -> int:
     path = os.path.join(context.cwd, args.write)
     with record.opened(context) as store:
         rows = _rows(args, context, store)
-        try:
-            handle, beside = tempfile.mkstemp(prefix=".stopwarden-", dir=os.path.dirname(path) or ".")
-            try:
-                with open(handle, "w", encoding="ascii") as file:
-                    for line in write_stops(store, rows):
-                        file.write(line + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(beside, path)
-            except BaseException:
-                os.unlink(beside)
-                raise
-        except OSError as error:
-            raise StoreUnwritableError(
-                f"{args.write} cannot be written ({error.strerror})",
-                kept="What is recorded stays where it is",
-                do="Name another file",
-            ) from None
+        put_record(path, args.write, write_stops(store, rows))
     if args.json:
         context.say(json.dumps({"v": 1, "written": len(rows), "file": path}))
     else:

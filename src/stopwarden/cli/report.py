@@ -170,12 +170,7 @@ def _chosen(
 ) -> list[AwayPeriod]:
     """The periods to tell of: the one named; those since a time; else this checkout's last, or the last of all."""
     if named:
-        found = [period for period in periods if period.id == named] or [p for p in periods if p.id.startswith(named)]
-        if len(found) != 1:
-            lately = ", ".join(period.id for period in periods[-5:]) or "none is recorded"
-            which = f"{len(found)} away periods" if found else "no away period"
-            raise UsageError(f"{named!r} names {which}", do=f"The last ones: {lately}")
-        return found
+        return [record.period_named(named, periods)]
     begun = [period for period in periods if period.since <= now]
     if since is not None:
         return [period for period in begun if (period.ended_at or period.until or now) >= since]

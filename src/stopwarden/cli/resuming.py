@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from stopwarden.cli import surroundings
 from stopwarden.cli.context import AGENT_VARIABLES
-from stopwarden.cli.known import period_of
 from stopwarden.core.bounds import HOUR, KEEPER_BACKOFF
 from stopwarden.core.digest import digest
 from stopwarden.core.errors import StaleVerdictError, UsageError
@@ -142,7 +141,7 @@ def take(store: Store, known: Known, kind: str, episode: str, now: Instant) -> s
         row = store.session(session)
         if row is None or row.last_event_at != known.row.last_event_at:
             return "it was heard of just now"
-        period = period_of(row, store.open_periods(), now)
+        period = terms.period_of(row, store.open_periods(), now)
         if period is None:
             return "you are not away for it any more"
         if store.fact(RESUMED, session) == f"{kind} {episode}":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from stopwarden.cli import written
 from stopwarden.cli.settings import named_values
 from stopwarden.core.bounds import policy_from
 from stopwarden.core.errors import UsageError
@@ -192,14 +192,9 @@ def _columns(results: Sequence[Result]) -> list[str]:
 
 
 def _write(path: str, text: str) -> None:
-    beside = f"{path}.new"
     try:
-        with open(beside, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(beside, path)
+        written.put(path, [text], mode=0o644)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
         raise UsageError(f"{path} cannot be written ({error.strerror})", do="Name another file") from None
 
 

@@ -175,7 +175,7 @@ def _since(context: Context, path: str) -> Instant:
         store = context.open_store()
         try:
             root = checkout.find_root(context.cwd)
-            session = context.env.get("CLAUDE_CODE_SESSION_ID", "")
+            session = context.session
             for period in sorted(store.open_periods(), key=lambda one: -one.since):
                 if os.path.realpath(path) in map(os.path.realpath, period.lists):
                     return period.since

@@ -1,4 +1,4 @@
-"""A page that a command writes for the person: whole or not at all, and never over something else.
+"""What a command writes for the person: whole or not at all; a page never over something else.
 
 It is written beside its place and then renamed, so a browser never meets half of it and a full disk
 costs nothing. Only the person may read it: it holds the titles of their work. What is there already
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from stopwarden.core.errors import StoreUnwritableError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from stopwarden.cli.context import Context
 
 _THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -29,19 +31,9 @@ def write(context: Context, named: str, text: str, mark: str) -> str:
     if not named or "\0" in named:
         raise UsageError(f"{named!r} is no name of a file", do="Use for instance: --html report.html")
     path = os.path.realpath(os.path.join(context.cwd, named))  # of a symbolic link, what it leads to
-    fresh = os.path.join(os.path.dirname(path), f".{os.path.basename(path)[:200]}.{os.getpid()}.new")
     try:
         _see_that_it_may_go(path, named, mark)
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            with open(descriptor, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(descriptor)
-            os.replace(fresh, path)
-        except BaseException:
-            os.unlink(fresh)
-            raise
+        put(path, [text])
     except OSError as error:
         said = f"{named} cannot be written: {error.strerror}"
         if error.errno in _THE_DISK:
@@ -52,6 +44,43 @@ def write(context: Context, named: str, text: str, mark: str) -> str:
             said, kept="Nothing was written", do="Name a file in a folder that you can write to"
         ) from error
     return path
+
+
+def put_record(path: str, named: str, lines: Iterable[str]) -> int:
+    """Writes lines of the record to a file for the person alone; how many. Raises StoreUnwritableError."""
+    written = 0
+
+    def ended() -> Iterator[str]:
+        nonlocal written
+        for line in lines:
+            written += 1
+            yield line + "\n"
+
+    try:
+        put(path, ended())
+    except OSError as error:
+        raise StoreUnwritableError(
+            f"{named} cannot be written ({error.strerror})",
+            kept="What is recorded stays where it is",
+            do="Name another file",
+        ) from None
+    return written
+
+
+def put(path: str, parts: Iterable[str], mode: int = 0o600) -> None:
+    """Writes the parts beside the path, puts them on disk, and renames: whole or not at all. Raises OSError."""
+    fresh = os.path.join(os.path.dirname(path), f".{os.path.basename(path)[:200]}.{os.getpid()}.new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        with open(descriptor, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(fresh, path)
+    except BaseException:
+        os.unlink(fresh)
+        raise
 
 
 def _see_that_it_may_go(path: str, named: str, mark: str) -> None:

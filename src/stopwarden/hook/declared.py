@@ -103,9 +103,5 @@ def _why_not_kept(store: Store, row: SessionRow, host: str, now: Instant) -> str
 
 
 def _keeper_allowed(store: Store, row: SessionRow, now: Instant) -> bool:
-    from stopwarden.core.periods import covering
-
-    script = claude_code.is_script(row.entrypoint)
-    open_periods = store.open_periods()
-    period = covering(open_periods, session=row.id, copy=row.copy, root=row.root, script=script, now=now)
+    period = terms.period_of(row, store.open_periods(), now)
     return period is not None and terms.policy_of(store, period).keeper

@@ -22,7 +22,6 @@ import time
 from stopwarden import machine
 from stopwarden.core.bounds import HOUR, KEEPER_BACKOFF, MINUTE
 from stopwarden.core.errors import StopwardenError
-from stopwarden.core.periods import covering
 from stopwarden.core.reason import quoted
 from stopwarden.core.record import Record
 from stopwarden.hook import terms
@@ -210,13 +209,4 @@ def _woken(store: Store, session: str, when: Due, now: Instant) -> str:
 
 
 def _period(store: Store, row: SessionRow | None, now: Instant) -> AwayPeriod | None:
-    if row is None:
-        return None
-    return covering(
-        store.open_periods(),
-        session=row.id,
-        copy=row.copy,
-        root=row.root,
-        script=claude_code.is_script(row.entrypoint),
-        now=now,
-    )
+    return None if row is None else terms.period_of(row, store.open_periods(), now)

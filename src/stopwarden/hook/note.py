@@ -11,10 +11,8 @@ from stopwarden import machine
 from stopwarden.core import session as life
 from stopwarden.core.bounds import Policy
 from stopwarden.core.errors import StopwardenError
-from stopwarden.core.periods import covering
 from stopwarden.hook import fault
-from stopwarden.hook.terms import policy_of
-from stopwarden.hosts import claude_code
+from stopwarden.hook.terms import period_of, policy_of
 from stopwarden.store.port import RecordLine, SeenWake, SessionRow
 from stopwarden.work import checkout, host_todos, reservations
 
@@ -46,14 +44,7 @@ class Noted:
 
     def period(self, now: Instant) -> AwayPeriod | None:
         """The away period that covers this session at an instant."""
-        return covering(
-            self._periods,
-            session=self.row.id,
-            copy=self.row.copy,
-            root=self.row.root,
-            script=claude_code.is_script(self.row.entrypoint),
-            now=now,
-        )
+        return period_of(self.row, self._periods, now)
 
     def line(self, at: Instant, kind: str, text: str = "", item: str = "") -> None:
         """One line for the away record, if the session is covered then."""

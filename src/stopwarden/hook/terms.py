@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from stopwarden import wire
 from stopwarden.core.bounds import Policy, policy_from
+from stopwarden.core.periods import covering
+from stopwarden.hosts import claude_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stopwarden.core.events import AwayPeriod, Instant, Mode
-    from stopwarden.store.port import Store
+    from stopwarden.store.port import SessionRow, Store
 
 
 def policy_of(store: Store, period: AwayPeriod) -> Policy:
     """The terms of an away period, as checked when the person left."""
     text = store.period_policy(period.id)
     return policy_from(wire.loads(text)) if text else Policy()
+
+
+def period_of(row: SessionRow, periods: Iterable[AwayPeriod], now: Instant) -> AwayPeriod | None:
+    """The away period that holds for a session now."""
+    script = claude_code.is_script(row.entrypoint)
+    return covering(periods, session=row.id, copy=row.copy, root=row.root, script=script, now=now)
 
 
 def mode_of(store: Store, session: str, now: Instant) -> Mode:
