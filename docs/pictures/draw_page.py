@@ -55,7 +55,7 @@ def main() -> None:
     if browser is None:
         raise SystemExit("No browser is found: name one that takes Chromium's options")
     night = busy_night(5, seed=11, names="parser search docs import export", titles=TITLES)
-    night.asked = [one.replace(text="Drop the column legacy_id?") for one in night.asked]
+    night.asked = [one.replace(text="Drop the column legacy_id?", chosen="") for one in night.asked]
     with tempfile.TemporaryDirectory() as folder:
         page = pathlib.Path(folder, "report.html")
         page.write_text(html.render(night.account(), LONDON), encoding="utf-8")
