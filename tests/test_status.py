@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from stopwarden import machine
+from stopwarden.cli import go
 from stopwarden.cli.known import next_wake
+from stopwarden.cli.surroundings import Agent
 from stopwarden.core.bounds import HOUR, MINUTE, MISSED_LOOK_AFTER, Policy
 from stopwarden.core.events import AwayPeriod, SessionState
 from stopwarden.hosts import installation
 from stopwarden.store import marker
-from stopwarden.store.port import KeeperRow, SeenWake, Store, VerdictRow
+from stopwarden.store.port import KeeperRow, SeenWake, SessionRow, Store, VerdictRow
 from stopwarden.work import gather
 from tests.conftest import LONDON, at
 from tests.support.night import SESSION, HookNight, cron
@@ -425,6 +427,29 @@ def test_a_program_open_since_before_the_install_needs_the_person(person: Person
     os.symlink(person.repo, person.system / "proc" / "4711" / "cwd")
     assert person.types("status") == 1
     assert "program 4711  hook never seen" in person.said
+
+
+@pytest.mark.parametrize(
+    ("started", "programs_named", "unseen"),
+    [
+        ({4711: -600}, [], [4711]),
+        ({4711: -600}, [4711], []),
+        ({4711: -1}, [0], []),
+        ({4711: -3}, [0], [4711]),
+        ({4711: 5, 4712: 6}, [4712], [4711]),
+        ({4711: 5, 4712: 6}, [9, 9], []),
+        ({4711: 5, 4712: 6}, [9], [4711]),
+        ({4711: 0}, [], [4711]),
+    ],
+)
+def test_a_program_whose_session_was_heard_of_is_never_called_unseen(
+    started: dict[int, int], programs_named: list[int], unseen: list[int]
+) -> None:
+    """By its process, however early its start reads; the others are counted against the sessions left."""
+    agents = [Agent(pid=pid, started=NOW + after) for pid, after in started.items()]
+    heard = [SessionRow(id=str(n), program=pid, program_seen=1) for n, pid in enumerate(programs_named)]
+    found = go.check_unseen(agents, heard, NOW, NOW + 60, LONDON)
+    assert [one.subject for one in found] == [f"program {pid}" for pid in unseen]
 
 
 # --- only reading -------------------------------------------------------------------------------

@@ -226,9 +226,9 @@ def _check(context: Context, store: Store, plan: _Plan, others: Sequence[AwayPer
         lambda name: hooks.env.get(name) or context.env.get(name, ""),
         first,
     )
-    live = [one for one in known if one.row.ended_at is None and one.row.last_event_at >= installed_at]
+    live = [one.row for one in known if one.row.ended_at is None and one.row.last_event_at >= installed_at]
     agents = surroundings.agents(period.root, context.system) if period.scope == "checkout" else []
-    unseen = go.check_unseen(agents, len(live), installed_at, now, context.zone)
+    unseen = go.check_unseen(agents, live, installed_at, now, context.zone)
     found = [*go.check_hooks(hooks), *go.check_switch(mode_of(store, "", now)), *sessions, *unseen]
     if not sessions and not unseen and hooks.places:
         whom = "in this checkout" if period.scope == "checkout" else "anywhere"

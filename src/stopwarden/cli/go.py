@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from stopwarden.cli.surroundings import Agent, Power
     from stopwarden.core.bounds import Policy
     from stopwarden.core.events import AwayPeriod, Instant, Mode, Zone
-    from stopwarden.store.port import Tracker
+    from stopwarden.store.port import SessionRow, Tracker
 
+START_SLACK = 2  # s: the kernel tells the boot and a start in whole seconds, so a start may read this much early
 SHARED_MIN = 2  # sessions that would all be told the same next item
 KEEP_AWAKE = "keep it awake: systemd-inhibit sleep 1d"
 
@@ -147,15 +148,20 @@ def _session(
     return "ok", f"{seen} · {works}", True
 
 
-def check_unseen(agents: Sequence[Agent], seen: int, installed_at: Instant, now: Instant, zone: Zone) -> list[Finding]:
-    """Agent programs that are open here and whose hooks were never heard of.
+def check_unseen(
+    agents: Sequence[Agent], heard: Sequence[SessionRow], installed_at: Instant, now: Instant, zone: Zone
+) -> list[Finding]:
+    """Agent programs that are open here and whose hooks were never heard of; `heard` are the sessions that were.
 
-    A program started before the install has no hooks; beyond those, as many as there are more
-    programs than sessions heard of.
+    A program that a session named as its own was heard of. Of the others, one started before the
+    install has no hooks; beyond those, as many as there are more programs than sessions left.
     """
-    before = [agent for agent in agents if agent.started and agent.started < installed_at]
-    rest = [agent for agent in agents if agent not in before]
-    unseen = before + rest[: max(0, len(rest) - seen)]
+    named = {row.program for row in heard} & {agent.pid for agent in agents}
+    others = [agent for agent in agents if agent.pid not in named]
+    before = [agent for agent in others if agent.started and agent.started + START_SLACK < installed_at]
+    rest = [agent for agent in others if agent not in before]
+    unnamed = sum(row.program not in named for row in heard)
+    unseen = before + rest[: max(0, len(rest) - unnamed)]
     found = []
     for agent in unseen:
         since = f", open since {moment(agent.started, zone, now)}" if agent.started else ""

@@ -212,9 +212,9 @@ def _alarms(
         found.append(go.Finding(level="warn", subject="away", text=text, covered=False))
     for period in periods:
         if period.scope == "checkout":
-            live = [one for one in held if one.known.period == period and one.known.row.ended_at is None]
+            live = [one.known.row for one in held if one.known.period == period and one.known.row.ended_at is None]
             agents = surroundings.agents(period.root, context.system)
-            found += go.check_unseen(agents, len(live), installed_at, now, context.zone)
+            found += go.check_unseen(agents, live, installed_at, now, context.zone)
     return found
 
 
