@@ -5,6 +5,13 @@ hashed by value, changed only by `replace`. The hook is a process of its own at 
 `import dataclasses` plus twenty frozen classes costs it four times a bare interpreter start (see
 docs/decisions.md); a metaclass of fifty lines costs nothing that can be measured. Type checkers
 see an ordinary frozen dataclass (`dataclass_transform`).
+
+A class that makes records by the thousand is *warmed*: it gets a constructor, a copy and a comparison
+compiled for its very fields. Compiling them costs what they save in a hundred constructions, so a class
+is warmed at its hundredth, and the hook, which makes a few records of many classes, hardly ever pays.
+What makes them quick is the class's *open twin*: the same slots, without the ban on setting them. A
+record is filled as a twin, by plain assignments, and becomes one of its class when it is whole. `draft`
+hands such a copy to a machine, which writes on it while it takes one event and then has it `sealed`.
 """
 
 from __future__ import annotations
@@ -21,6 +28,11 @@ else:
         return lambda decorated: decorated
 
 
+WARM_AFTER = 100  # records made one by one
+# What each class has of its own until it is warmed: it must not inherit what was compiled for another's fields.
+_COLD: dict[str, Any] = {}
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=True)
 class RecordType(type):
     """Turns the annotations of a class body into slots and a checked constructor."""
@@ -30,6 +42,7 @@ class RecordType(type):
     defaults: Mapping[str, Any]
     setters: Mapping[str, Any]  # by field; `getters` in the order of the fields, each with its setter
     getters: tuple[tuple[Any, Any], ...]
+    cold: list[int]  # so many more records, and the class is warmed
 
     def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> RecordType:
         own = tuple(body.get("__annotations__", ()))
@@ -39,7 +52,7 @@ class RecordType(type):
             fields += getattr(base, "fields", ())
             defaults.update(getattr(base, "defaults", {}))
         defaults.update((field, body.pop(field)) for field in own if field in body)
-        made = super().__new__(mcs, name, bases, {**body, "__slots__": own})
+        made = super().__new__(mcs, name, bases, {**_COLD, "cold": [WARM_AFTER], **body, "__slots__": own})
         made.fields = fields + own
         made.names = frozenset(made.fields)
         made.defaults = defaults
@@ -62,15 +75,15 @@ class Record(metaclass=RecordType):
             setters = kind.setters
             for field, value in values.items():
                 setters[field](self, value)
+            kind.cold[0] -= 1
+            if not kind.cold[0]:
+                warm(kind)
 
         def __setattr__(self, field: str, value: Any) -> None:
             raise AttributeError(f"{type(self).__name__} is immutable: use replace({field}=…)")
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed. Raises TypeError for a field that does not exist.
-
-        The machines of the core do little else, so it copies slot by slot and builds no dictionary.
-        """
+        """A copy with some fields changed. Raises TypeError for a field that does not exist."""
         kind = type(self)
         if not changes.keys() <= kind.names:
             raise TypeError(_misfit(kind, {**self.as_dict(), **changes}))
@@ -80,7 +93,19 @@ class Record(metaclass=RecordType):
         setters = kind.setters
         for field, value in changes.items():
             setters[field](made, value)
+        kind.cold[0] -= 1
+        if not kind.cold[0]:
+            warm(kind)
         return made
+
+    def draft(self) -> Self:
+        """A copy whose fields can be set while one event is handled. Nobody else may see it until it is `sealed`."""
+        warm(type(self))
+        return self.draft()
+
+    def sealed(self) -> Self:
+        """An open copy, now a record like any other. A record is one already."""
+        return self
 
     @classmethod
     def many(cls, count: int, columns: Mapping[str, Sequence[Any]]) -> list[Self]:
@@ -121,6 +146,58 @@ class Record(metaclass=RecordType):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.as_dict()))
+
+
+_COLD.update((name, vars(Record)[name]) for name in ("__init__", "replace", "draft", "__eq__", "__hash__"))
+
+
+def warm(kind: type[Record]) -> None:
+    """Compile for this class what it had in common with all others. It does the same, several times as quickly.
+
+    The fields of an event may have any name, so the names in use here begin with a line.
+    """
+    fields = kind.fields
+    given = ", ".join(f"{name}=_defaults[{name!r}]" if name in kind.defaults else name for name in fields)
+    source = f"""
+def __init__(_made{", *, " if fields else ""}{given}):
+    _become(_made, _twin)
+    {"; ".join(f"_made.{name} = {name}" for name in fields)}
+    _made.__class__ = _kind
+
+def draft(self):
+    made = _new(_twin)
+    {"; ".join(f"made.{name} = self.{name}" for name in fields)}
+    return made
+
+def sealed(self):
+    self.__class__ = _kind
+    return self
+
+def __eq__(self, other):
+    return {" and ".join(("type(other) is _kind", *(f"self.{name} == other.{name}" for name in fields)))}
+
+def __hash__(self):
+    return hash((_kind, {"".join(f"self.{name}, " for name in fields)}))
+"""
+    known: dict[str, Any] = {"_kind": kind, "_defaults": kind.defaults, "_new": object.__new__}
+    known["_become"] = vars(object)["__class__"].__set__
+    exec(source, known)
+    body = {name: value for name, value in vars(kind).items() if name not in vars(kind)["__slots__"]}
+    body.update(__setattr__=object.__setattr__, sealed=known["sealed"])
+    known["_twin"] = type.__new__(RecordType, kind.__name__, kind.__bases__, body)
+    for name in ("__init__", "draft", "__eq__", "__hash__"):
+        setattr(kind, name, known[name])
+    kind.replace = _replace_warm  # type: ignore[assignment, method-assign]
+
+
+def _replace_warm(self: Record, **changes: Any) -> Record:
+    made = self.draft()
+    try:
+        for field, value in changes.items():
+            setattr(made, field, value)
+    except AttributeError:
+        raise TypeError(_misfit(type(self), {**self.as_dict(), **changes})) from None
+    return made.sealed()
 
 
 def _misfit(kind: type[Record], given: Mapping[str, Any]) -> str:

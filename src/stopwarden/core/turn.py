@@ -39,7 +39,13 @@ if TYPE_CHECKING:
     from stopwarden.core.record import Record
 
 ORDERS = {"stream": STREAM_ORDER, "tools": TOOL_ORDER, "stop": STOP_ORDER}
-ROWS = {row.rule: (name, number) for name, order in ORDERS.items() for number, row in enumerate(order)}
+# Where a turn stands (its order, and the row that is next; "": the first) -> what is done, and the row after it.
+WALK = {
+    (name, at): (row.act, following.rule if following is not None else "")
+    for name, order in ORDERS.items()
+    for row, following in zip(order, (*order[1:], None), strict=True)
+    for at in ((row.rule, "") if row is order[0] else (row.rule,))
+}
 MUST_COME_BACK = ("send", "stream", "tools", "compress")  # before a turn that unwinds is over
 
 
@@ -72,11 +78,9 @@ def go_on(pen: Pen) -> None:
         elif turn.waiting is not None:
             return
         else:
-            order = ORDERS[turn.order]
-            number = ROWS[turn.row][1] if turn.row else 0
-            following = order[number + 1].rule if number + 1 < len(order) else ""
-            pen.on(row=following)
-            order[number].act(pen)
+            act, following = WALK[turn.order, turn.row]
+            pen.writing().row = following  # type: ignore[misc]
+            act(pen)
 
 
 def unwound(pen: Pen) -> bool:

@@ -135,13 +135,6 @@ def illegal(event: Record, what: str) -> IllegalEventError:
     return IllegalEventError(f"{name} cannot happen: {what}", kept="The session is as it was", do="Mend the driver")
 
 
-class Draft:
-    """A record that is being written: read and set by name, made a record again at the end of the step."""
-
-    def __init__(self, record: Record) -> None:
-        self.__dict__.update(record.as_dict())
-
-
 class Pen:
     """Writes one step: state, turn and chain as they become, and the effects in order."""
 
@@ -150,22 +143,24 @@ class Pen:
     def __init__(self, state: Session) -> None:
         self.before, self.chain, self.next_id = state, state.chain, state.next_id
         self.backlog = state.backlog
-        self.state: Session = state  # a draft from the first change on
+        self.state: Session = state  # an open copy from the first change on
         self.turn: Turn | None = state.turn  # likewise
         self.effects: list[Effect] = []
 
     def written(self) -> tuple[Session, tuple[Effect, ...]]:
         """The state after this step, and what is to be done."""
-        turn = Turn(**vars(self.turn)) if isinstance(self.turn, Draft) else self.turn
-        drafted = vars(self.state) if isinstance(self.state, Draft) else self.before.as_dict()
-        own = {"chain": self.chain, "backlog": self.backlog, "turn": turn, "next_id": self.next_id}
-        return Session(**{**drafted, **own}), tuple(self.effects)
+        written = self.before.draft() if self.state is self.before else self.state
+        written.chain, written.backlog, written.next_id = self.chain, self.backlog, self.next_id  # type: ignore[misc]
+        written.turn = self.turn.sealed() if self.turn is not None else None  # type: ignore[misc]
+        return written.sealed(), tuple(self.effects)
 
     def set(self, **changes: Any) -> None:
         """Change the session."""
         if self.state is self.before:
-            self.state = Draft(self.before)  # type: ignore[assignment]
-        vars(self.state).update(changes)
+            self.state = self.before.draft()
+        state = self.state
+        for field, value in changes.items():
+            setattr(state, field, value)
 
     @property
     def running(self) -> Turn:
@@ -173,11 +168,19 @@ class Pen:
         assert self.turn is not None
         return self.turn
 
+    def writing(self) -> Turn:
+        """The running turn, open from here to the end of the step."""
+        turn = self.turn
+        assert turn is not None
+        if type(turn) is Turn:
+            self.turn = turn = turn.draft()
+        return turn
+
     def on(self, **changes: Any) -> None:
         """Change the running turn. Whoever holds it sees the change: take out first what is still needed."""
-        if not isinstance(self.turn, Draft):
-            self.turn = Draft(self.running)  # type: ignore[assignment]
-        vars(self.turn).update(changes)
+        turn = self.writing()
+        for field, value in changes.items():
+            setattr(turn, field, value)
 
     def go(self, order: str, row: str = "") -> None:
         """Let the running turn go on in another table, or at a row of it."""
@@ -192,7 +195,8 @@ class Pen:
     def ask(self, what: str, effect: type[Effect], due: int | None = None, /, **fields: Any) -> None:
         """Ask for an effect and let the turn wait for its answer, until `due` where that is given."""
         made = self.do(effect, **fields)
-        self.on(waiting=Waiting(id=made, what=what, due=due, owner=self.running.owner))
+        turn = self.writing()
+        turn.waiting = Waiting(id=made, what=what, due=due, owner=turn.owner)  # type: ignore[misc]
 
     def tell(self, kind: str, **detail: int | str) -> None:
         """Tell people what happened, in fields a program can read."""
