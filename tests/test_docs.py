@@ -53,6 +53,6 @@ def test_every_command_speaks_json_and_shows_an_example(capsys: pytest.CaptureFi
 def test_no_file_names_a_registry_or_a_place_of_one_machine() -> None:
     """Packages come by name; nothing points to a host of theirs or to somebody's directories."""
     forbidden = re.compile(r"pypi\.org|npmjs\.org|files\.pythonhosted|/work/|/root/|\.\./shared")
-    for path in [*ROOT.glob("*.*"), *(ROOT / "requirements").iterdir(), *(ROOT / "docs").iterdir()]:
+    for path in [*ROOT.glob("[!.]*.*"), *(ROOT / "requirements").iterdir(), *(ROOT / "docs").iterdir()]:
         if path.is_file():
             assert not forbidden.search(path.read_text(encoding="utf-8", errors="replace")), path
