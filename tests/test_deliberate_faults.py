@@ -165,7 +165,7 @@ FAULTS = (
     Fault("gap entries beyond memory are forgotten", "core/gaps.py", "held = found[-1].number if len(found) == room else asked.through", "held = asked.through", WAITS),
     Fault("a related wakeup is trimmed", "core/fires.py", "unrelated = [fire for fire in queue if not fire.related]", "unrelated = list(queue)", WAITS),
     Fault("one failed send takes away every mark of its agent", "core/lineage.py", "if mark[0] != send)", "if mark[1] not in targets)", ("test_lineage.py",)),
-    Fault("a missing parent counts as related", "core/lineage.py", "answer = known.get(agent) if agent else True", "answer = known.get(agent) if agent in parents else True", ("test_lineage.py",)),
+    Fault("a missing parent counts as related", "core/lineage.py", "answer = known.get(agent) if agent else True", "answer = known.get(agent) if agent in self._parents() else True", ("test_lineage.py",)),
     Fault("the wait for background work has no limit", "core/lineage.py", "if deferral.too_long or now - since < limit:", "if True:", ("test_lineage.py",)),
     Fault("a chain overtakes a queued prompt", "core/queue_claims.py", 'queued=True, has_queued_prompt=True, wait="set")', 'queued=True, claimed=True, wait="set")', ("test_queue.py",)),
     Fault("a refused claim takes another's wait", "core/queue_claims.py", 'ClaimRow(rule="claim.not_the_owner", owner="other")', 'ClaimRow(rule="claim.not_the_owner", owner="other", wait="set")', ("test_queue.py",)),

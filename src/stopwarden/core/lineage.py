@@ -121,40 +121,48 @@ class Kinship:
     """Answers for one look at the world; made, asked and thrown away within one step, so it may remember."""
 
     def __init__(self, lineage: Lineage, world: Iterable[Task]) -> None:
-        self.baseline = lineage.baseline
-        self.parents = {task.id: task.parent for task in world if task.kind == "agent"}
-        self.sent_to = lineage.related.union(agent for _, agent in lineage.marks)
+        self.baseline, self.world = lineage.baseline, world
+        self.sent_to = lineage.related.union([agent for _, agent in lineage.marks])
         self.known: dict[str, bool] = {}
+        self.parents: dict[str, str] | None = None
 
     def related(self, kind: str, id: str, owner: str = "") -> bool:
         """Whether the task belongs to this chain. Raises IllegalEventError for a kind that is not in the table."""
         rule = RELATION.get(kind)
+        if rule is None:
+            raise IllegalEventError(f"There is no background work of kind {kind!r}", kept="Nothing was changed")
+        if (kind, id) in self.baseline and rule != "by_owner" and id not in self.sent_to:
+            return False  # old, as most tasks are: no other rule asks further
         if rule == "by_parents":
             return self._agent(id)
         if rule == "by_owner" and owner:
             return self._agent(owner)
-        if rule is None:
-            raise IllegalEventError(f"There is no background work of kind {kind!r}", kept="Nothing was changed")
         return rule != "never" and (kind, id) not in self.baseline
 
     def _agent(self, agent: str) -> bool:
         """Up the parents until something decides; all on the way share the answer. A loop: chains may be long."""
-        known, parents = self.known, self.parents
+        known = self.known
         way: list[str] = []
         answer = known.get(agent)
         while answer is None:
             if agent in self.sent_to:
                 answer = True
-            elif agent not in parents or ("agent", agent) in self.baseline:
+            elif ("agent", agent) in self.baseline or agent not in self._parents():
                 answer = False
             else:
                 way.append(agent)
                 known[agent] = False  # met again further up, it is its own ancestor: a circle is never related
-                agent = parents[agent]
+                agent = self._parents()[agent]
                 answer = known.get(agent) if agent else True
         if answer:
             known.update(dict.fromkeys(way, True))
         return answer
+
+    def _parents(self) -> dict[str, str]:
+        """The parent of every agent. Most tasks are old, and then nobody asks for it."""
+        if self.parents is None:
+            self.parents = {task.id: task.parent for task in self.world if task.kind == "agent"}
+        return self.parents
 
 
 def is_related(lineage: Lineage, world: Iterable[Task], kind: str, id: str, owner: str = "") -> bool:
@@ -171,7 +179,9 @@ def relevant_background(lineage: Lineage, world: Iterable[Task]) -> tuple[Task, 
 
 def has_relevant_background(lineage: Lineage, world: Iterable[Task]) -> bool:
     """Whether a live task belongs to this chain. Queued results count too: `backlog.defers_guard` asks for both."""
-    return bool(relevant_background(lineage, world))
+    tasks = tuple(world)
+    related = Kinship(lineage, tasks).related
+    return any(related(task.kind, task.id, task.parent) for task in live(tasks))
 
 
 def live(world: Iterable[Task]) -> list[Task]:
