@@ -7,17 +7,20 @@ REAL_HOST := .cache/real-host
 CLAUDE_VERSION := 2.1.332
 CLAUDE := $(CURDIR)/$(REAL_HOST)/node_modules/@anthropic-ai/claude-code-$(shell uname -s | tr A-Z a-z)-$(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')/claude
 
-.PHONY: demo test quick slow real-host check bench cases wheel pins clean
+.PHONY: demo test quick simulate slow real-host check bench cases wheel pins clean
 
 demo: $(VENV)/run.ready  ## a whole night in a minute, on a virtual clock; needs no agent program
 	@$(BIN)/python -m stopwarden demo
 
-test: check quick slow  ## everything: style, types, layers, quick tests, slow tests, the real host
+test: check quick simulate slow  ## everything: style, types, layers, quick tests, the simulation, slow tests, the real host
 	@if [ -n "$$CI" ] || { command -v npm && command -v tmux; } >/dev/null 2>&1; then $(MAKE) real-host; \
 	else echo "NOT RUN: the tests with the real Claude Code, which need npm and tmux. Then: make real-host"; fi
 
 quick: $(VENV)/dev.ready
 	$(BIN)/python -m pytest -n 2 -m "not slow and not real_host"
+
+simulate: $(VENV)/dev.ready  ## 20,000 histories of the todo guard, on all cores
+	$(BIN)/python -m stopwarden simulate guard --seeds 20000
 
 slow: $(VENV)/dev.ready
 	$(BIN)/python -m pytest -n 2 -m "slow and not real_host"

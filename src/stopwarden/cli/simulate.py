@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from stopwarden.sim.comparison import Result
 
 NIGHTS, NIGHTS_MAX = 60, 10_000
-SEEDS, SEEDS_MAX = 300, 10_000_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,19 +33,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "or lie, and says what came of it. claims: tries every order of events between a session and the owner of\n"
         "its prompts, and tells the first broken rule as the shortest story. guard: plays seeded histories of\n"
         "sessions in which much goes wrong, sees to the todo guard's promises at each event, and tells a broken one\n"
-        "as a short story. Nothing of yours is read; no agent program is started."
+        "as a short story; with --seed it tells one history whole. Nothing of yours is read; no agent program is run."
     )
     parser.add_argument("what", choices=("nights", "claims", "guard"), help="what to simulate")
     parser.add_argument(
         "--prompts", type=int, default=2, metavar="N", help="claims: so many prompts of the person, 1 to 3 (default 2)"
     )
+    parser.add_argument("--seeds", type=int, default=300, metavar="N", help="guard: so many histories (default 300)")
+    parser.add_argument("--first", type=int, default=1, metavar="S", help="guard: the first seed (default 1)")
     parser.add_argument(
-        "--seeds", type=int, default=SEEDS, metavar="N", help=f"guard: so many histories (default {SEEDS})"
+        "--jobs", type=int, metavar="J", help="guard: so many processes (default: one a core); the outcome is the same"
     )
     parser.add_argument("--nights", type=int, default=NIGHTS, metavar="N", help=f"how many nights (default {NIGHTS})")
-    parser.add_argument(
-        "--seed", type=int, default=1, metavar="S", help="which nights; guard: the first seed (default 1)"
-    )
+    parser.add_argument("--seed", type=int, metavar="S", help="which nights (default 1); guard: only this one, told")
     parser.add_argument(
         "--policy",
         action="append",
@@ -62,7 +61,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  stopwarden simulate nights --nights 200 --policy block-once --policy ours\n"
         "  stopwarden simulate nights --policy ours --policy look_without_reservation=30m\n"
         "  stopwarden simulate claims --prompts 3\n"
-        "  stopwarden simulate guard --seeds 1000"
+        "  stopwarden simulate guard --seeds 1000\n"
+        "  stopwarden simulate guard --seed 4711"
     )
 
 
@@ -71,20 +71,23 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.what == "claims":
         return _claims(args, context)
     if args.what == "guard":
-        return _guard(args, context)
+        from stopwarden.cli import simulated_guard
+
+        return simulated_guard.simulate(args, context)
+    seed = 1 if args.seed is None else args.seed
     if not 1 <= args.nights <= NIGHTS_MAX:
         raise UsageError(f"{args.nights} nights cannot be played", do=f"Use 1 to {NIGHTS_MAX:,}")
     if args.table and args.policy:
         raise UsageError("The page compares all policies", do="Leave --policy out, or --table")
     chosen = _contenders(args.policy)
-    results = compare(chosen, args.nights, args.seed, _progress(context, args))
+    results = compare(chosen, args.nights, seed, _progress(context, args))
     if args.table:
-        held = compare(chosen, min(HELD, args.nights), args.seed)
-        _write(os.path.join(context.cwd, args.table), page(results, held, args.seed))
+        held = compare(chosen, min(HELD, args.nights), seed)
+        _write(os.path.join(context.cwd, args.table), page(results, held, seed))
     if args.json:
-        context.say(json.dumps(_as_json(results, args)))
+        context.say(json.dumps(_as_json(results, args.nights, seed)))
         return 0
-    context.say(f"{args.nights} nights, seed {args.seed}; hours and numbers are a night's average.\n")
+    context.say(f"{args.nights} nights, seed {seed}; hours and numbers are a night's average.\n")
     for line in _columns(results):
         context.say(line)
     context.say("\nWhat each column means, and what a night is made of: docs/nights.md")
@@ -118,34 +121,6 @@ def _claims(args: argparse.Namespace, context: Context) -> int:
         "\nHeld in every one: never a third continuation without new input (I1), none ahead of a prompt admitted"
     )
     context.say("before its claim (I2), no wait for a prompt that is not there (I3), none from a suspended chain (I6).")
-    return 0
-
-
-def _guard(args: argparse.Namespace, context: Context) -> int:
-    """Plays the seeds; 1 where a promise is broken."""
-    from stopwarden.sim import guard_run
-
-    if not 1 <= args.seeds <= SEEDS_MAX:
-        raise UsageError(f"{args.seeds} seeds cannot be played", do=f"Use 1 to {SEEDS_MAX:,}")
-    found = guard_run.sweep(args.seeds, args.seed)
-    if args.json:
-        told = {"v": 1, "seeds": found.seeds, "first": args.seed, "events": found.events, "median": found.median}
-        told |= {"hits": dict(sorted(found.hits.items())), "never": list(found.never)}
-        told |= {"broken": found.broken or None, "seed": found.seed or None, "story": list(found.story)}
-        context.say(json.dumps(told))
-        return 1 if found.broken else 0
-    context.say(f"{found.seeds:,} seeds from {args.seed}: {found.events:,} events, {found.median} in the middle one.")
-    for name, times in sorted(found.hits.items()):
-        context.say(f"  {times:>9,}  {name}")
-    for name in found.never:
-        context.say(f"      never  {name}")
-    if found.broken:
-        context.say(f"\nBROKEN  {found.broken} (seed {found.seed}; the shortest story that was found)")
-        for line in found.story:
-            context.say(f"  {line}")
-        return 1
-    for line in guard_run.HELD:
-        context.say(line)
     return 0
 
 
@@ -198,11 +173,11 @@ def _write(path: str, text: str) -> None:
         raise UsageError(f"{path} cannot be written ({error.strerror})", do="Name another file") from None
 
 
-def _as_json(results: Sequence[Result], args: argparse.Namespace) -> dict[str, Any]:
+def _as_json(results: Sequence[Result], nights: int, seed: int) -> dict[str, Any]:
     return {
         "v": 1,
-        "nights": args.nights,
-        "seed": args.seed,
+        "nights": nights,
+        "seed": seed,
         "policies": [
             {
                 "name": one.contender.name,

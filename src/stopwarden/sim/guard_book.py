@@ -4,15 +4,7 @@ The book is kept beside the machines, from what goes into them and what comes ou
 flags (save I3, which is about a flag: a wait that nobody ends). `broken` is the first promise that
 does not hold, in words; `hits` counts every kind of event, fault, end and named race.
 
-- I1: at most two streams of the guard begin without new words of the person.
-- I2: each of them has a claim of its own, granted in time, when no other live prompt was admitted.
-- I4: our instruction lies in history only where a stream of the guard began.
-- I5: every word of the person, tool result, background result and scheduled prompt is in history
-  once, or was named as removed, refused, cancelled or left out.
-- I6: nothing is sent by the guard after a cancel, in plan mode, after a rewind, a move, a dispose or a
-  claim that was not granted, until an ordinary prompt begins.
-- Waiting: the guard says nothing while a shell that its chain set going still runs, and a stop is not
-  put off for shells of an older chain; nor is a scheduled prompt held back beyond the limit (the world asks).
+PROMISES has them in words; each look at one is counted (`checked`).
 
 May not live here: what happens next (`guard_world`).
 """
@@ -33,6 +25,20 @@ if TYPE_CHECKING:
     from stopwarden.core.record import Record
 
 NEVER = 1 << 62
+PROMISES: Mapping[str, str] = {
+    "I1": "never a third stream of the guard without new words of the person",
+    "I2": "none without a claim of its own, granted in time, when no other live prompt was admitted",
+    "I3": "no wait for a prompt that is not there once all is quiet, and no release while one is queued",
+    "I4": "none of the guard's words in history but where a stream of the guard began; nothing staged is left over",
+    "I5": "every word of the person, tool result, background result and scheduled prompt in history once, or named "
+    "as removed, refused, cancelled or left out",
+    "I6": "nothing sent by the guard after a cancel, in plan mode, after a rewind, a move, a dispose or a claim that "
+    "was not granted, until an ordinary prompt begins",
+    "Waiting": "nothing sent by the guard while a shell of its chain still runs; no stop put off for shells of an "
+    "older chain; no scheduled prompt held back beyond the limit",
+    "Legal": "no event of a legal world is refused",
+    "Rest": "once nothing goes wrong any more, every prompt, message and turn comes to its end",
+}
 RACES: Mapping[str, str] = {
     "tombstone installed": "a release overtook the answer to its owner's claim",
     "late release": "a release came for an owner that waits no more",
@@ -87,6 +93,10 @@ class Book:
     def hit(self, what: str) -> None:
         """Count."""
         self.hits[what] = self.hits.get(what, 0) + 1
+
+    def checked(self, promise: str, times: int = 1) -> None:
+        """A promise was looked at."""
+        self.hits[f"checked {promise}"] = self.hits.get(f"checked {promise}", 0) + times
 
     def race(self, what: str) -> None:
         """Count a named race."""
@@ -168,6 +178,7 @@ class Book:
 
     def done(self, effect: ev.Effect, chain_number: int) -> None:
         """An effect came out of the session."""
+        self.hit(f"effect {type(effect).__name__}")
         match effect:
             case ev.BeginTurn():
                 self.turn, self.superseded = effect.turn, False
@@ -210,6 +221,8 @@ class Book:
         self.hit(f"end {effect.kind}")
         if effect.kind == "yielded":
             self.race("yielded")
+        if effect.kind == "deferred":
+            self.checked("Waiting")
         if effect.kind == "deferred" and not self._something_of_this_chain():
             self.wrong("Waiting: a stop is put off, and nothing of this chain is still to come")
         if effect.turn == self.turn:
@@ -225,6 +238,7 @@ class Book:
         return any(kind != "shell" or era == self.era for kind, era in (*self.tasks.values(), *waiting))
 
     def _passed(self, what: Record) -> None:
+        self.hit(f"passed {type(what).__name__}")
         match what:
             case waits.LeftOut():
                 self.name(what.ids, "left out, with a gap entry")
@@ -235,6 +249,8 @@ class Book:
 
     def _guard_sends(self, send: ev.Send) -> None:
         self.hit("guard stream")
+        for promise in ("I2", "I6", "Waiting"):
+            self.checked(promise)
         if self.own_shells and any(part.kind == "guard" for part in send.parts):
             self.wrong(f"Waiting: the guard goes on while {', '.join(self.own_shells)} of its own chain still runs")
         if self.forbidden:
@@ -256,11 +272,13 @@ class Book:
             self._count_stage(send)
         for part in parts:
             if part.kind == "guard":
+                self.checked("I4")
                 if effect.entry not in self.guard_began:
                     self.wrong("I4: our instruction is in history, and no stream of the guard began")
                 continue
             if part.kind == "gap":
                 continue
+            self.checked("I5")
             times = self.where.get(part.id, 0) + 1
             self.where[part.id] = times
             if times > 1:
@@ -273,6 +291,7 @@ class Book:
         if send.attempt:
             self.guard_began[send.entry] = None
             self.stage += 1
+            self.checked("I1")
             if self.stage > GUARD_STREAMS:
                 self.wrong(f"I1: {self.stage} streams of the guard without new words of the person")
 
@@ -284,6 +303,9 @@ class Book:
 
     def owner_did(self, event: q.QueueEvent, effect: q.Effect) -> None:
         """An effect came out of the queue."""
+        self.hit(f"queue effect {type(effect).__name__}")
+        if isinstance(effect, q.SendRelease):
+            self.checked("I3")
         match effect:
             case q.WriteLedger():
                 if effect.state == "in_flight":
@@ -314,6 +336,8 @@ class Book:
 
     def settled(self) -> None:
         """Once things are quiet: whatever was owed has come, or was named."""
+        self.checked("I4")
+        self.checked("I5", len(self.owed))
         for one, what in self.owed.items():
             if not self.where.get(one) and one not in self.named:
                 self.wrong(f"I5: {what} {one} is neither in history nor named as left out")

@@ -1,53 +1,76 @@
-"""Seeds of the guard simulation played, counted, and where a promise breaks, shrunk and told.
+"""Seeds of the guard simulation played in as many processes as wished, and what was met counted.
 
 The same seed and the same code give the same history, letter by letter: only `random.Random(seed)`
-decides, and nothing depends on the order of a set. May not live here: the world (`guard_world`).
+decides, and nothing depends on the order of a set. Seeds are played in chunks, and the chunks counted
+in their order up to the first broken promise, so the outcome is the same with one process or many.
+
+What must be met is read from the machines themselves (every event they take, every effect they ask
+for), so that a new one which the simulated world does not know is seen as never met.
+
+May not live here: the world (`guard_world`), how a broken history is made short and told (`guard_story`).
 """
 
 from __future__ import annotations
 
+import multiprocessing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stopwarden.sim.guard_book import RACES
+from stopwarden.core import backlog_events as waits
+from stopwarden.core import chain_words as words
+from stopwarden.core import gaps, lineage
+from stopwarden.core import queue_words as q
+from stopwarden.core import turn_events as ev
+from stopwarden.core.failures import FAILURES
+from stopwarden.core.queue import TAKES
+from stopwarden.core.stop_loop import ALLOWED
+from stopwarden.core.turn import EVENTS
+from stopwarden.core.turn_answers import ANSWERS
+from stopwarden.sim.guard_book import PROMISES, RACES
 from stopwarden.sim.guard_faults import FAULTS, drawn
 from stopwarden.sim.guard_world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
 
     from stopwarden.sim.guard_faults import Plan
 
-SHRINK_RUNS = 3_000
+CHUNK = 50  # seeds that one process plays before it tells
+ENOUGH = 20_000  # from so many seeds on, what was never met is a fault of the simulation
 DISPOSED_IN = 6  # so many seeds, one ends with the session put away
-EVENTS = (
-    *("PromptOffered", "WriterAdmitted", "PromptWithdrawn", "PromptQueuedSeen", "QueueReleased", "ModeChanged"),
-    *("TodoWritten", "BackgroundChanged", "ResultArrived", "FireArrived", "SwitchSet", "Rewound", "Cancelled"),
-    *("Disposed", "GateTaken", "Relocated", "GateReleased", "Tick", "DrainAnswered", "ClaimAnswered", "HookAnswered"),
-    *("ModelChosen", "CompressionDone", "CompressionFailed", "TokensChecked", "ProviderAccepted", "ProviderRefused"),
-    *("StreamEnded", "StreamBroken", "ToolsDone", "MessageSending", "MessageSettled", "Spawned", "GapsShown"),
-    "PersonLooks",
+
+
+def kinds_of(module: ModuleType, base: type) -> tuple[str, ...]:
+    """The names of all kinds of `base` in a module that are made there; a kind of kinds is none."""
+    made = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, base)]
+    return tuple(one.__name__ for one in made if not one.__subclasses__())
+
+
+PASSED = (  # what the backlog and the wait for background work have to say
+    *(waits.Keep, waits.Settle, waits.LeftOut, waits.RetryLater, waits.ShowRetained),
+    *(gaps.OpenGap, gaps.MarkTold, gaps.ShowGaps, gaps.ReadGaps, lineage.DeferredTooLong),
 )
-QUEUE_EVENTS = (
-    *("Admit", "RemovePrompt", "CancelRunning", "ListPending", "PostMessage", "RemoveMessage", "ClientJoined"),
-    *("ClientLeft", "AskClaim", "AskDrain", "PromptSettled", "CancelForwarded", "ReleaseAnswered", "TimerFired"),
-    "MessagesResolved",
-)
-EXPECTED = (
-    *(f"event {name}" for name in EVENTS),
-    *(f"queue {name}" for name in QUEUE_EVENTS),
-    *(f"fault {name}" for name in FAULTS),
-    *(f"race {name}" for name in RACES),
-    "guard stream",
-)
-HELD = (
-    "",
-    "Held after every event: never a third stream of the guard without new words of the person (I1), none without a",
-    "claim of its own, granted when no other prompt was admitted (I2), no wait for a prompt that is not there once all",
-    "is quiet (I3), none of the guard's words in history outside a stream that began (I4), every word of the person,",
-    "tool result and background result in history once or named as left out (I5), nothing sent by a chain that was",
-    "cancelled, put in plan mode or otherwise stopped (I6), nothing while a shell of its own still runs, and no event",
-    "of a legal world refused.",
+# What no history meets, and why that is right.
+UNMET = {
+    "passed LineageReset": "the backlog hears it within the step",
+    "passed AutomaticFreed": "the turn looks for automatic turns whenever nothing runs, and passes no word of it on",
+}
+EXPECTED = tuple(
+    name
+    for name in (
+        *(f"event {kind.__name__}" for kind in dict.fromkeys((*EVENTS, *(kind for _, kind in ANSWERS)))),
+        *(f"effect {kind}" for kind in kinds_of(ev, ev.Effect)),
+        *(f"passed {kind}" for kind in (*kinds_of(words, words.ChainEffect), *(kind.__name__ for kind in PASSED))),
+        *(f"queue {kind.__name__}" for kind in TAKES),
+        *(f"queue effect {kind}" for kind in kinds_of(q, q.Effect)),
+        *(f"end {kind}" for kind in sorted({*ALLOWED.values(), *(failure.end for failure in FAILURES.values())})),
+        *(f"fault {name}" for name in FAULTS),
+        *(f"race {name}" for name in RACES),
+        *(f"checked {name}" for name in PROMISES),
+        "guard stream",
+    )
+    if name not in UNMET
 )
 
 
@@ -56,12 +79,15 @@ class Swept:
     """What many seeds came to."""
 
     seeds: int = 0
-    events: int = 0
     lengths: list[int] = field(default_factory=list)  # events of each history
     hits: dict[str, int] = field(default_factory=dict)
     broken: str = ""
     seed: int = 0  # the one that broke it
-    story: tuple[str, ...] = ()
+
+    @property
+    def events(self) -> int:
+        """Events of all histories."""
+        return sum(self.lengths)
 
     @property
     def median(self) -> int:
@@ -72,6 +98,19 @@ class Swept:
     def never(self) -> tuple[str, ...]:
         """What was to be met and was not."""
         return tuple(name for name in EXPECTED if not self.hits.get(name))
+
+    @property
+    def failed(self) -> bool:
+        """A promise is broken, or seeds enough were played and something was never met."""
+        return bool(self.broken or (self.seeds >= ENOUGH and self.never))
+
+    def add(self, other: Swept) -> None:
+        """Count what later seeds came to."""
+        self.seeds += other.seeds
+        self.lengths += other.lengths
+        for name, times in other.hits.items():
+            self.hits[name] = self.hits.get(name, 0) + times
+        self.broken, self.seed = other.broken, other.seed
 
 
 def play(plan: Plan, told: list[str] | None = None) -> World:
@@ -85,60 +124,35 @@ def play(plan: Plan, told: list[str] | None = None) -> World:
     return world
 
 
-def sweep(seeds: int, first: int, *, go_on: Callable[[Swept], bool] | None = None) -> Swept:
-    """Plays `seeds` seeds from `first` on; stops at the first broken promise, or when `go_on` says no."""
+def played(seeds: range) -> Swept:
+    """These seeds one after the other; stops at the first broken promise."""
     swept = Swept()
-    for seed in range(first, first + seeds):
-        if go_on is not None and not go_on(swept):
-            break
-        plan = drawn(seed)
-        world = play(plan)
-        swept.seeds += 1
-        swept.events += world.events
-        swept.lengths.append(world.events)
-        for name, times in world.book.hits.items():
-            swept.hits[name] = swept.hits.get(name, 0) + times
-        if world.book.broken:
-            swept.seed, swept.broken = seed, world.book.broken
-            swept.story = story(shrunk(plan, world.book.broken))
+    for seed in seeds:
+        world = play(drawn(seed))
+        swept.add(Swept(1, [world.events], world.book.hits, world.book.broken, seed if world.book.broken else 0))
+        if swept.broken:
             break
     return swept
 
 
-def shrunk(plan: Plan, broken: str) -> Plan:
-    """A plan with as few steps and faults as still break the same promise."""
-    kind, runs = broken.partition(":")[0], 0
+def sweep(seeds: int, first: int, *, jobs: int = 1, progress: Callable[[int], None] = lambda _: None) -> Swept:
+    """Plays `seeds` seeds from `first` on in `jobs` processes, to the first broken promise.
 
-    def still(smaller: Plan) -> bool:
-        nonlocal runs
-        runs += 1
-        return play(smaller).book.broken.partition(":")[0] == kind
-
-    for fault in plan.faults:
-        fewer = plan.replace(faults=tuple(one for one in plan.faults if one != fault))
-        plan = fewer if still(fewer) else plan
-    for habit in plan.habits:
-        fewer = plan.replace(habits=tuple(one for one in plan.habits if one != habit))
-        plan = fewer if still(fewer) else plan
-    size = max(1, len(plan.steps) // 2)
-    while runs < SHRINK_RUNS:
-        place, before = 0, len(plan.steps)
-        while place < len(plan.steps) and runs < SHRINK_RUNS:
-            fewer = plan.replace(steps=plan.steps[:place] + plan.steps[place + size :])
-            if still(fewer):
-                plan = fewer
-            else:
-                place += size
-        if size == 1 and len(plan.steps) == before:
+    `progress` is told how many were played.
+    """
+    chunks = [range(one, min(one + CHUNK, first + seeds)) for one in range(first, first + seeds, CHUNK)]
+    swept = Swept()
+    for chunk in _in_order(chunks, min(jobs, len(chunks))):
+        swept.add(chunk)
+        progress(swept.seeds)
+        if swept.broken:
             break
-        size = max(1, size // 2)
-    return plan
+    return swept
 
 
-def story(plan: Plan) -> tuple[str, ...]:
-    """A history, told."""
-    told: list[str] = []
-    world = play(plan, told)
-    may = ", ".join(plan.faults) or "nothing"
-    usual = ", ".join(plan.habits) or "nothing"
-    return (f"What may go wrong: {may}. What is usual there: {usual}.", *told, world.book.broken)
+def _in_order(chunks: list[range], jobs: int) -> Iterator[Swept]:
+    if jobs < 2:
+        yield from map(played, chunks)
+        return
+    with multiprocessing.Pool(jobs) as pool:  # its end ends what still plays
+        yield from pool.imap(played, chunks)

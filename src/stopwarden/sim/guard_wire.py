@@ -84,6 +84,7 @@ class Wire:
         """The session takes an event."""
         book, kind = self.book, type(event).__name__
         book.hit(f"event {kind}")
+        book.checked("Legal")
         self.events += 1
         if isinstance(event, ev.DrainAnswered) and event.id in self.state.late_drains and event.parts:
             book.race("late drain")
@@ -94,7 +95,7 @@ class Wire:
         try:
             self.state, effects = step(self.state, event)
         except IllegalEventError as error:
-            book.wrong(f"a legal world is refused: {error}")
+            book.wrong(f"Legal: {error}")
             return
         if self.told is not None:
             self.say(f"  session <- {shown(event)}")
@@ -178,11 +179,12 @@ class Wire:
         """The owner's queue takes an event."""
         event = event.replace(at=max(0, self.now))
         self.book.hit(f"queue {type(event).__name__}")
+        self.book.checked("Legal")
         self.events += 1
         try:
             self.queue, effects = queues.step(self.queue, event)
         except IllegalEventError as error:
-            self.book.wrong(f"a legal world is refused: {error}")
+            self.book.wrong(f"Legal: {error}")
             return
         if self.told is not None:
             self.say(f"  owner <- {shown(event)}")

@@ -305,6 +305,7 @@ class World(Wire):
         """I3, the one promise about a flag: once all is quiet, nobody waits for a prompt that is not there."""
         if self.calls or self.answers or self.orders or self.open or not self.quiet() or live_queued(self.queue):
             return
+        self.book.checked("I3")
         if self.state.chain.priority:
             self.book.wrong(f"I3: {self.state.chain.priority_owner} waits for a queued prompt, and none is there")
         if self.queue.wait_owner is not None:
@@ -338,6 +339,7 @@ class World(Wire):
         self._settle()
         if not {"refused_send", "no_room"} & set(self.plan.faults):  # then what was tried often waits for a prompt
             held = [one for one, what in self.book.owed.items() if what == "the scheduled prompt"]
+            self.book.checked("Waiting")
             held = [one for one in held if not self.book.where.get(one) and one not in self.book.named]
             if held:
                 self.book.wrong(f"Waiting: {', '.join(held)} is held back for ever by background work")
@@ -360,16 +362,17 @@ class World(Wire):
                     return
             else:
                 return
-        self.book.wrong("the healed world does not come to rest")
+        self.book.wrong("Rest: the healed world does not come to rest")
 
     def _nothing_left(self) -> None:
+        self.book.checked("Rest")
         left = [entry.prompt for entry in self.queue.entries] + [one.message for one in self.queue.messages]
         if left:
-            self.book.wrong(f"the owner still holds {', '.join(left)}")
+            self.book.wrong(f"Rest: the owner still holds {', '.join(left)}")
         if not self.quiet():
-            self.book.wrong("a turn or a prompt does not come to an end")
+            self.book.wrong("Rest: a turn or a prompt does not come to an end")
         if self.runs:
-            self.book.wrong(f"{', '.join(self.runs)} never settled")
+            self.book.wrong(f"Rest: {', '.join(self.runs)} never settled")
         self.book.settled()
 
 
