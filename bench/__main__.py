@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 
-from bench import claims, hook, report, schedules
+from bench import claims, hook, report, schedules, turns
 
 
 def main() -> int:
@@ -15,7 +15,7 @@ def main() -> int:
         print("PYTHONDONTWRITEBYTECODE is set: without cached bytecode no figure means anything. Unset it.")
         return 2
     print(f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores")
-    found = [*hook.figures(), *schedules.figures(), *claims.figures(), *report.figures()]
+    found = [*hook.figures(), *schedules.figures(), *turns.figures(), *claims.figures(), *report.figures()]
     for figure in found:
         print(figure.row())
     over = [figure for figure in found if not figure.holds]

@@ -9,9 +9,9 @@ see an ordinary frozen dataclass (`dataclass_transform`).
 A class that makes records by the thousand is *warmed*: it gets a constructor, a copy and a comparison
 compiled for its very fields. Compiling them costs what they save in a hundred constructions, so a class
 is warmed at its hundredth, and the hook, which makes a few records of many classes, hardly ever pays.
-What makes them quick is the class's *open twin*: the same slots, without the ban on setting them. A
-record is filled as a twin, by plain assignments, and becomes one of its class when it is whole. `draft`
-hands such a copy to a machine, which writes on it while it takes one event and then has it `sealed`.
+What makes them quick is the class's *open twin*: a subclass without the ban on setting fields. A record
+is filled as a twin, by plain assignments, and becomes one of its class when it is whole. `draft` hands
+such a copy to a machine, which writes on it while it takes one event and then has it `sealed`.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ _COLD.update((name, vars(Record)[name]) for name in ("__init__", "replace", "dra
 def warm(kind: type[Record]) -> None:
     """Compile for this class what it had in common with all others. It does the same, several times as quickly.
 
-    The fields of an event may have any name, so the names in use here begin with a line.
+    A field may have any name, so our own in the constructor begin with an underscore.
     """
     fields = kind.fields
     given = ", ".join(f"{name}=_defaults[{name!r}]" if name in kind.defaults else name for name in fields)
@@ -182,9 +182,8 @@ def __hash__(self):
     known: dict[str, Any] = {"_kind": kind, "_defaults": kind.defaults, "_new": object.__new__}
     known["_become"] = vars(object)["__class__"].__set__
     exec(source, known)
-    body = {name: value for name, value in vars(kind).items() if name not in vars(kind)["__slots__"]}
-    body.update(__setattr__=object.__setattr__, sealed=known["sealed"])
-    known["_twin"] = type.__new__(RecordType, kind.__name__, kind.__bases__, body)
+    body = {"__slots__": (), "__setattr__": object.__setattr__, "sealed": known["sealed"]}
+    known["_twin"] = type.__new__(RecordType, kind.__name__, (kind,), body)
     for name in ("__init__", "draft", "__eq__", "__hash__"):
         setattr(kind, name, known[name])
     kind.replace = _replace_warm  # type: ignore[assignment, method-assign]
@@ -197,7 +196,8 @@ def _replace_warm(self: Record, **changes: Any) -> Record:
             setattr(made, field, value)
     except AttributeError:
         raise TypeError(_misfit(type(self), {**self.as_dict(), **changes})) from None
-    return made.sealed()
+    made.__class__ = type(self)
+    return made
 
 
 def _misfit(kind: type[Record], given: Mapping[str, Any]) -> str:

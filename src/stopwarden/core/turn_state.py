@@ -178,7 +178,9 @@ class Pen:
 
     def on(self, **changes: Any) -> None:
         """Change the running turn. Whoever holds it sees the change: take out first what is still needed."""
-        turn = self.writing()
+        turn = self.turn
+        if type(turn) is Turn:
+            turn = self.writing()
         for field, value in changes.items():
             setattr(turn, field, value)
 
