@@ -20,6 +20,8 @@ TABLE, BOUNDS, STOPS = "test_away_check.py", "test_bounds.py", "test_hook_at_a_s
 PEERS = "test_two_sessions.py"
 HOLDS = ("test_reservations.py", "test_reservation_rules.py")
 TURNS = ("test_turn.py", "test_stop_loop.py")
+NOTICES = ("test_notices_in_turns.py",)
+DEFERRAL = ("test_turn_deferral.py",)
 WAITS = ("test_backlog.py", "test_backlog_histories.py")
 
 
@@ -182,10 +184,16 @@ FAULTS = (
     Fault("half a todo list is read", "core/todo_envelope.py", "if len(items) != len(todos) or", "if", ("test_guard.py",)),
     Fault("a stream of the guard goes without a claim", "core/continuation.py", "    ask_claim(pen, probe=False)\n", '    pen.on(claim="claimed")\n', TURNS),
     Fault("words drained on yielding are forgotten", "core/continuation.py", "        give_way(pen, found.parts)", "        give_way(pen)", TURNS),
-    Fault("a refused stream stays in history", "core/turn_answers.py", "    pen.do(ev.WriteHistory, act=\"roll_back\", entry=pen.running.stream.entry)\n    if not", "    pen.do(ev.WriteHistory, act=\"commit\", entry=pen.running.stream.entry)\n    if not", TURNS),
+    Fault("a refused stream stays in history", "core/turn_state.py", 'act="roll_back"', 'act="commit"', TURNS),
     Fault("an unwinding turn loses its tool results", "core/turn_answers.py", "        pen.store(event.parts)\n        return", "        return", TURNS),
     Fault("a chain waits for a prompt that was refused", "core/turn.py", "            pen.chained(words.Released(owner=owner), unheard=words.ReleaseAnswered)", "            pass", ("test_guard_simulation.py",)),
-    Fault("what a dispose cut short is not named", "core/turn.py", "        pen.waited(waits.Cleared())  # what it carried", "        pass  # what it carried", ("test_guard_simulation.py",)),
+    Fault("a dispose settles what waits", "core/turn.py", "    pen.chained(words.Disposed())\n", "    pen.chained(words.Disposed())\n    pen.waited(waits.Cleared())\n", NOTICES),
+    Fault("a prompt tells of no gaps", "core/continuation.py", "or not pen.backlog.gaps.open:", "or stream.first:", NOTICES),
+    Fault("a refused send has told of the gaps", "core/turn_state.py", "        if stream.notice:\n            self.waited(", "        if False:\n            self.waited(", NOTICES),
+    Fault("a send is not on disk before it goes", "core/continuation.py", "    pen.do(WriteHistory, act=\"stage\"", "    () and pen.do(WriteHistory, act=\"stage\"", TURNS),
+    Fault("a guest ends the wait of the chain", "core/turn.py", "(pen.turn is None or pen.guest)", "pen.turn is None", DEFERRAL),
+    Fault("a chain that went on counts its old wait", "core/turn.py", "        pen.set(deferral=Deferral())\n", "        pass\n", DEFERRAL),
+    Fault("what a guest sets going holds the chain", "core/turn.py", "        pen.waited(waits.MadeByAnother(tasks=made))", "        del made", DEFERRAL),
     Fault("words of a drain after the dispose are lost", "core/turn_answers.py", "        if pen.chain.disposed:  # no drain", "        if False:  # no drain", ("test_guard_simulation.py",)),
 )  # fmt: skip
 

@@ -166,17 +166,6 @@ def test_a_plan_without_some_of_its_steps_is_a_plan_again() -> None:
 # What the simulation found in the machines, as the smallest tests.
 
 
-def test_a_fire_whose_turn_the_dispose_cut_is_named_as_left_out() -> None:
-    """It was on its way when the session was put away; it came back, and no turn would ever take it."""
-    world = World()
-    world.feed(ev.FireArrived(fire=Fire(id="fire")))
-    world.pending(ev.Compress)
-    world.feed(ev.Disposed())
-    world.answer(world.pending(ev.Compress)) if world.state.turn is not None else None
-    assert world.state.backlog.fires == ()
-    assert [gap.id for gap in world.state.backlog.gaps.open] == ["fire"]
-
-
 def test_words_of_a_drain_that_answers_after_the_dispose_are_kept_in_history() -> None:
     """The owner has handed them over, and no drain and no prompt will come for them."""
     world = World()

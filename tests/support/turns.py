@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, TypeVar
 
+from stopwarden.core import backlog as backlogs
+from stopwarden.core import backlog_events as waits
 from stopwarden.core import turn_events as ev
 from stopwarden.core.chain_words import Chain
 from stopwarden.core.guard import Guard
@@ -57,6 +59,7 @@ class World:
         self.open: dict[int, ev.Effect] = {}  # effects that are not answered yet, oldest first
         self.effects: list[ev.Effect] = []
         self.history: dict[str, tuple[ev.Part, ...]] = {}
+        self.intents: dict[str, tuple[ev.Part, ...]] = {}  # staged, and not yet sent
         self.staged: dict[str, ev.Send] = {}
         self.committed: list[ev.Send] = []
         self.sent: list[ev.Send] = []
@@ -185,6 +188,8 @@ class World:
                 if any(part.kind in ("user", "mid_turn") for part in send.parts):
                     self.stage = 0
                 self.stage += send.attempt > 0
+            case ev.WriteHistory(act="stage"):
+                self.intents[effect.entry] = effect.parts
             case ev.WriteHistory(act="roll_back"):
                 del self.staged[effect.entry]
             case ev.WriteHistory():
@@ -193,6 +198,7 @@ class World:
             case ev.Abort():
                 self.open.pop(effect.of, None) if not self._unwinds(effect.of) else None
             case ev.Send():
+                assert self.intents.pop(effect.entry) == effect.parts, "a send whose intent is not on disk (I10)"
                 self.staged[effect.entry] = effect
                 self.sent.append(effect)
                 self.open[effect.id] = effect
@@ -213,6 +219,12 @@ class World:
         ids = [part.id for parts in self.history.values() for part in parts if part.kind != "guard"]
         assert len(ids) == len(set(ids)), "something is in history twice (I5)"
         assert self.stage <= 2, "a third stream of the guard without a word of the person (I1)"
+
+    # ---- another process
+
+    def restored(self, **held: Any) -> tuple[waits.Backlog, tuple[Record, ...]]:
+        """The backlog of a process that finds this in the store, and what is to be done."""
+        return backlogs.step(waits.Backlog(), waits.Restored(**held))
 
     # ---- what a story asks
 

@@ -30,6 +30,7 @@ from stopwarden.core.backlog_events import (
     GapsShown,
     Keep,
     LeftOut,
+    MadeByAnother,
     MessageSending,
     MessageSettled,
     NoticeAsked,
@@ -120,6 +121,10 @@ def _message_settled(backlog: Backlog, event: MessageSettled) -> Step:
 
 def _spawned(backlog: Backlog, event: Spawned) -> Step:
     return backlog.replace(lineage=lineage.spawned(backlog.lineage, event.agent)), ()
+
+
+def _made_by_another(backlog: Backlog, event: MadeByAnother) -> Step:
+    return backlog.replace(lineage=lineage.of_another(backlog.lineage, event.tasks)), ()
 
 
 def _result_came(backlog: Backlog, event: ResultCame) -> Step:
@@ -343,6 +348,7 @@ _STEPS: Mapping[type[Record], Callable[[Backlog, Any], Step]] = {
     MessageSending: _message_sending,
     MessageSettled: _message_settled,
     Spawned: _spawned,
+    MadeByAnother: _made_by_another,
     ResultCame: _result_came,
     FireCame: _fire_came,
     DrainAsked: _drain_asked,

@@ -74,6 +74,12 @@ class Spawned(Record):
     agent: str
 
 
+class MadeByAnother(Record):
+    """A turn beside the chain set these going."""
+
+    tasks: tuple[Task, ...]
+
+
 class ResultCame(Record):
     """A background task has something to tell. `world` is what the host lists now, for the relation."""
 

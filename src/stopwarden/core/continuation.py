@@ -20,8 +20,17 @@ from stopwarden.core import chain as chains
 from stopwarden.core import chain_words as words
 from stopwarden.core.failures import FAILURES, fail, give_up_guard, strike
 from stopwarden.core.instruction import instruction
-from stopwarden.core.stop_loop import Row, ask_claim, ask_drain, background, begin_stream, confirm_queue, label
-from stopwarden.core.turn_events import CheckTokens, ChooseModel, Compress, Part, Send
+from stopwarden.core.stop_loop import (
+    Row,
+    ask_claim,
+    ask_drain,
+    background,
+    begin_stream,
+    confirm_queue,
+    gap_parts,
+    label,
+)
+from stopwarden.core.turn_events import CheckTokens, ChooseModel, Compress, Part, Send, WriteHistory
 from stopwarden.core.turn_state import Pen, Stream
 
 # ---- before a send
@@ -136,6 +145,18 @@ def weigh_compression(pen: Pen) -> None:
         give_up_guard(pen, "compression")
 
 
+def tell_of_gaps(pen: Pen) -> None:
+    """The model is told of results that were left out with the next send of any kind; a closure takes results alone.
+
+    What the backlog gave out for a stream (`carried`) has its gap entries with it.
+    """
+    stream = pen.running.stream
+    if stream.notice or stream.carried or stream.closure or not pen.backlog.gaps.open:
+        return
+    entry = f"entry-{pen.next_id}"
+    pen.on(stream=stream.replace(entry=entry, notice=gap_parts(pen.riders(entry))))
+
+
 def check_tokens(pen: Pen) -> None:
     """Does it fit?"""
     pen.ask("tokens", CheckTokens, parts=to_send(pen.running.stream))
@@ -150,17 +171,18 @@ def send(pen: Pen) -> None:
     if stream.attempt and (pen.chain.guard.suspended or pen.chain.guard.switch != "on"):
         give_up_guard(pen, "plan" if pen.chain.plan else "inactive")
         return
-    entry = f"entry-{pen.next_id}"
-    parts = to_send(stream)
+    entry, parts = stream.entry or f"entry-{pen.next_id}", to_send(stream)
     pen.on(stream=stream.replace(entry=entry))
+    pen.do(WriteHistory, act="stage", entry=entry, parts=parts)  # on disk before the send (I10)
     pen.ask("send", Send, entry=entry, parts=parts, label=stream.label, attempt=stream.attempt, model=turn.model)
 
 
 def to_send(stream: Stream) -> tuple[Part, ...]:
-    """All parts of a stream; the hook's reason first, the guard's instruction last, none with a closure."""
+    """All parts of a stream: gap entries, the hook's reason, and the guard's instruction last, none with a closure."""
+    parts = stream.notice + stream.parts
     if not stream.attempt or stream.closure:
-        return stream.parts
-    return (*stream.parts, instruction(stream.unfinished, stream.attempt, stream.cap))
+        return parts
+    return (*parts, instruction(stream.unfinished, stream.attempt, stream.cap))
 
 
 STREAM_ORDER = (
@@ -175,6 +197,7 @@ STREAM_ORDER = (
     Row(rule="stream.show_hook", act=show_hook),
     Row(rule="stream.compress", act=compress),
     Row(rule="stream.weigh_compression", act=weigh_compression),
+    Row(rule="stream.tell_of_gaps", act=tell_of_gaps),
     Row(rule="stream.check_tokens", act=check_tokens),
     Row(rule="stream.send", act=send),
 )

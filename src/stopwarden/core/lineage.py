@@ -117,6 +117,11 @@ def spawned(lineage: Lineage, agent: str) -> Lineage:
     return lineage.replace(related=lineage.related | {agent})
 
 
+def of_another(lineage: Lineage, tasks: Iterable[Task]) -> Lineage:
+    """These tasks were made beside the chain: they are as old work to it."""
+    return lineage.replace(baseline=lineage.baseline | frozenset((task.kind, task.id) for task in tasks))
+
+
 class Kinship:
     """Answers for one look at the world; made, asked and thrown away within one step, so it may remember."""
 

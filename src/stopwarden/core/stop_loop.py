@@ -31,6 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from stopwarden.core.gaps import Gap
     from stopwarden.core.guard import Decision
 
     Act = Callable[[Pen], None]
@@ -159,8 +160,12 @@ def own_results(pen: Pen) -> None:
 def carried_parts(given: Deliver | RunFire) -> tuple[Part, ...]:
     """What the backlog gave out, as parts of a send."""
     ids, kind = ((given.fire,), "fire") if isinstance(given, RunFire) else (given.results, "result")
-    said = tuple(Part(kind=kind, id=one) for one in ids)
-    return (*(Part(kind="gap", id=gap.id) for gap in given.gaps), *said)
+    return (*gap_parts(given.gaps), *(Part(kind=kind, id=one) for one in ids))
+
+
+def gap_parts(gaps: tuple[Gap, ...]) -> tuple[Part, ...]:
+    """Gap entries as parts of a send. They lie in front."""
+    return tuple(Part(kind="gap", id=gap.id) for gap in gaps)
 
 
 def hooks(pen: Pen) -> None:

@@ -26,7 +26,7 @@ from stopwarden.core import chain_words as words
 from stopwarden.core import guard as guards
 from stopwarden.core import turn_events as ev
 from stopwarden.core.continuation import STREAM_ORDER, TOOL_ORDER
-from stopwarden.core.lineage import relevant_background, waited
+from stopwarden.core.lineage import Deferral, relevant_background, waited
 from stopwarden.core.stop_loop import STOP_ORDER, ask_claim, carried_parts, take_drained
 from stopwarden.core.turn_answers import answered, settle, strike_drain
 from stopwarden.core.turn_state import Found, Pen, Session, Stream, Turn, illegal
@@ -92,8 +92,6 @@ def unwound(pen: Pen) -> bool:
     if turn.found is not None:
         pen.store(turn.found.parts)
     pen.put_away("superseded")
-    if pen.chain.disposed:
-        pen.waited(waits.Cleared())  # what it carried has come back, and no turn will take it any more
     pen.end("cancelled", f"turn.{turn.abort}")
     return True
 
@@ -123,7 +121,7 @@ def begin_next(pen: Pen) -> bool:
 def begin_prompt(pen: Pen, prompt: ev.Prompt) -> None:
     """Every older turn has unwound: the prompt's chain begins or goes on, with words that were kept for it."""
     parts = pen.state.kept + prompt.parts
-    pen.set(next=None, kept=())
+    pen.set(next=None, kept=(), deferral=Deferral())
     pen.chained(words.PromptStarted(id=prompt.id))
     pen.turn = Turn(id=prompt.id, kind=ev.FOREGROUND, owner=prompt.owner, stream=Stream(parts=parts, label=prompt.id))
     pen.do(ev.BeginTurn, turn=prompt.id, kind=ev.FOREGROUND)
@@ -142,6 +140,8 @@ def begin_automatic(pen: Pen) -> bool:
         return False
     kind = ev.CRON if isinstance(given, waits.RunFire) else ev.NOTIFICATION
     pen.chained(words.AutomaticStarted(id=name, kind=kind, related=given.related))
+    if not pen.guest:  # the chain goes on, or another begins: the next wait is counted from its own beginning
+        pen.set(deferral=Deferral())
     stream = Stream(parts=carried_parts(given), carried=name, label=name)
     pen.turn = Turn(id=name, kind=kind, stream=stream)
     pen.do(ev.BeginTurn, turn=name, kind=kind)
@@ -238,6 +238,11 @@ def todo_written(pen: Pen, event: ev.TodoWritten) -> None:
 
 
 def background_changed(pen: Pen, event: ev.BackgroundChanged) -> None:
+    """What a guest sets going is none of the work that the chain beside it waits for."""
+    if pen.guest:
+        known = {(task.kind, task.id) for task in pen.state.tasks}
+        made = tuple(task for task in event.tasks if (task.kind, task.id) not in known)
+        pen.waited(waits.MadeByAnother(tasks=made))
     pen.set(tasks=event.tasks)
     look_at_the_wait(pen)
 
@@ -266,11 +271,10 @@ def cancelled(pen: Pen, event: ev.Cancelled) -> None:
 
 
 def disposed(pen: Pen, event: ev.Disposed) -> None:
-    """A controlled end with its own reason; what waits is named in gap entries."""
+    """A controlled end with its own reason. What waits lies in the store, and comes back when the session is loaded."""
     if pen.chain.disposed:
         raise illegal(event, "the session is put away")
     pen.chained(words.Disposed())
-    pen.waited(waits.Cleared())
     drop_next(pen, "dispose")
     for _, prompt in pen.state.arriving:
         pen.do(ev.Refuse, prompt=prompt.id, why="disposed")
@@ -312,9 +316,12 @@ def ticked(pen: Pen, event: ev.Tick) -> None:
 
 
 def look_at_the_wait(pen: Pen) -> None:
-    """Past its limit, a wait for background work no longer holds unrelated turns back (design §8.5)."""
+    """Past its limit, a wait for background work no longer holds unrelated turns back (design §8.5).
+
+    A guest that runs beside the chain ends no wait.
+    """
     tasks: tuple[str, ...] = ()
-    if guards.trusted_unfinished(pen.chain.guard) and pen.turn is None:
+    if guards.trusted_unfinished(pen.chain.guard) and (pen.turn is None or pen.guest):
         tasks = tuple(task.id for task in relevant_background(pen.backlog.lineage, pen.state.tasks))
     deferral, effects = waited(pen.state.deferral, tasks, pen.seconds())
     pen.set(deferral=deferral)
@@ -325,6 +332,18 @@ def look_at_the_wait(pen: Pen) -> None:
 
 def to_backlog(pen: Pen, event: Record) -> None:
     """What concerns the backlog alone."""
+    pen.waited(event)
+
+
+def to_lineage(pen: Pen, event: Record) -> None:
+    """An agent that a turn made or writes to is related to its chain; a guest has none."""
+    if not pen.guest:
+        pen.waited(event)
+
+
+def cleared(pen: Pen, event: waits.Cleared) -> None:
+    """The conversation is emptied, between turns: what waits is named in gap entries, and they stay."""
+    pen.chained(words.Rewound())
     pen.waited(event)
 
 
@@ -346,9 +365,10 @@ EVENTS: Mapping[type[Record], Callable[[Pen, Any], None]] = {
     ev.GateReleased: gate_released,
     ev.Relocated: relocated,
     ev.Tick: ticked,
-    waits.MessageSending: to_backlog,
+    waits.MessageSending: to_lineage,
     waits.MessageSettled: to_backlog,
-    waits.Spawned: to_backlog,
+    waits.Spawned: to_lineage,
+    waits.Cleared: cleared,
     waits.GapsShown: to_backlog,
     waits.PersonLooks: to_backlog,
     waits.GapsRead: to_backlog,

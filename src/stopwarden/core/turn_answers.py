@@ -137,16 +137,16 @@ def accepted(pen: Pen, event: ev.ProviderAccepted) -> None:
         refuse_late_commit(pen)
         return
     pen.do(ev.WriteHistory, act="commit", entry=stream.entry)
-    if stream.carried:
-        pen.waited(waits.TurnAccepted(turn=stream.carried))
+    if stream.carried or stream.notice:
+        pen.waited(waits.TurnAccepted(turn=stream.carried or stream.entry))
     pen.on(stream=stream.replace(begun=True), waiting=turn.waiting.replace(what="stream"))
 
 
 def refuse_late_commit(pen: Pen) -> None:
     """Trust went while the provider was making up its mind: the stream is cut, and our words leave no trace."""
-    turn, stream = pen.running, pen.running.stream
+    turn = pen.running
     assert turn.waiting is not None
-    pen.do(ev.WriteHistory, act="roll_back", entry=stream.entry)
+    pen.roll_back()
     pen.do(ev.Abort, of=turn.waiting.id, why="not_committed")
     pen.on(waiting=None)
     if turn.abort:
@@ -156,7 +156,7 @@ def refuse_late_commit(pen: Pen) -> None:
 
 def refused(pen: Pen, event: ev.ProviderRefused) -> None:
     """No stream: the staged entry is taken back by its id, and nothing was spent."""
-    pen.do(ev.WriteHistory, act="roll_back", entry=pen.running.stream.entry)
+    pen.roll_back()
     if not pen.running.abort:
         fail(pen, "refused", event.why)
 

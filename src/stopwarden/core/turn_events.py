@@ -297,7 +297,7 @@ class CheckTokens(Effect):
 
 
 class Send(Effect):
-    """Stage `entry` with `parts`, then open a stream on it. `attempt` > 0: one of the guard's."""
+    """Open a stream on the staged `entry`, which holds `parts`. `attempt` > 0: one of the guard's."""
 
     entry: str
     parts: tuple[Part, ...]
@@ -313,7 +313,11 @@ class RunTools(Effect):
 
 
 class WriteHistory(Effect):
-    """One transaction on history: `append` parts as `entry`, `commit` a staged entry, or `roll_back` one."""
+    """One transaction on history, on disk before the effects that follow.
+
+    `append` parts as `entry`; `stage` them (what is about to be sent, no history yet), then `commit` the
+    staged entry, or `roll_back` it.
+    """
 
     act: str
     entry: str

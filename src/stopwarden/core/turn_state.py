@@ -16,7 +16,16 @@ from stopwarden.core import bounds
 from stopwarden.core import chain as chains
 from stopwarden.core import chain_words as words
 from stopwarden.core import guard as guards
-from stopwarden.core.backlog_events import Backlog, ChainBegan, Deliver, RetryLater, RunFire, TurnReturned
+from stopwarden.core.backlog_events import (
+    Backlog,
+    ChainBegan,
+    Deliver,
+    NoticeAsked,
+    RetryLater,
+    RunFire,
+    TellModel,
+    TurnReturned,
+)
 from stopwarden.core.chain_words import Chain
 from stopwarden.core.errors import IllegalEventError
 from stopwarden.core.lineage import Deferral
@@ -28,6 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from stopwarden.core.gaps import Gap
     from stopwarden.core.lineage import Task
 
 # Parts that the backlog gave out: if they are not sent they go back there, not into history.
@@ -76,6 +86,7 @@ class Stream(Record):
     entry: str = ""  # staged in history, not yet committed or rolled back
     begun: bool = False  # the provider has answered with a first event
     carried: str = ""  # under this name the backlog knows what it gave out for this stream
+    notice: tuple[Part, ...] = ()  # gap entries that ride along, known to the backlog by `entry`
     cap: int = bounds.GUARD_STREAMS
     label: str = ""
 
@@ -168,6 +179,12 @@ class Pen:
         assert self.turn is not None
         return self.turn
 
+    @property
+    def guest(self) -> bool:
+        """Whether the turn that runs is a guest beside a chain that waits."""
+        running = self.chain.running
+        return running is not None and running.guest
+
     def writing(self) -> Turn:
         """The running turn, open from here to the end of the step."""
         turn = self.turn
@@ -220,6 +237,11 @@ class Pen:
                 self.do(Pass, what=effect)
         return effects
 
+    def riders(self, entry: str) -> tuple[Gap, ...]:
+        """The gap entries that this send tells the model of."""
+        self.backlog, effects = backlogs.step(self.backlog, NoticeAsked(turn=entry))
+        return tuple(gap for effect in effects if isinstance(effect, TellModel) for gap in effect.gaps)
+
     def waited(self, event: Record) -> Deliver | RunFire | None:
         """Let the backlog take an event; answers what it gives out for a send, if anything."""
         self.backlog, effects = backlogs.step(self.backlog, event)
@@ -250,7 +272,20 @@ class Pen:
             self.store(tuple(part for part in stream.parts if part.kind not in CARRIED))
             if stream.carried:
                 self.waited(TurnReturned(turn=stream.carried, why=why, holding=self.holding()))
+            self.untell()
         self.on(stream=Stream(), tool_parts=())
+
+    def untell(self) -> None:
+        """The entry of this stream is none any more: the gap entries that rode along are untold again."""
+        stream = self.running.stream
+        if stream.notice:
+            self.waited(TurnReturned(turn=stream.entry, why="superseded"))
+        self.on(stream=stream.replace(entry="", notice=()))
+
+    def roll_back(self) -> None:
+        """Take the staged entry back by its id."""
+        self.do(WriteHistory, act="roll_back", entry=self.running.stream.entry)
+        self.untell()
 
     def store(self, parts: tuple[Part, ...]) -> None:
         """Put parts that the model was not sent into history, once, as an entry of their own."""

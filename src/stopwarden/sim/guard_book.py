@@ -89,6 +89,8 @@ class Book:
         self.owed: dict[str, str] = {}  # what must come to history, and what it is
         self.named: dict[str, str] = {}  # what was told not to come, and how
         self.of_prompt: dict[str, tuple[str, ...]] = {}
+        self.kept: dict[str, None] = {}  # waits in the store
+        self.put_away = False  # what waits in the store comes back when the session is loaded
 
     def hit(self, what: str) -> None:
         """Count."""
@@ -140,6 +142,7 @@ class Book:
             case ev.ResultArrived():
                 self.told[event.result.id] = self.tasks.get(event.result.task, (event.result.kind, self.era))
             case ev.Rewound() | ev.Relocated() | ev.Disposed():
+                self.put_away = self.put_away or isinstance(event, ev.Disposed)
                 self.forbid(f"a session {type(event).__name__.lower()}")
             case ev.Tick():
                 self.clock = max(self.clock, event.now)
@@ -240,6 +243,8 @@ class Book:
     def _passed(self, what: Record) -> None:
         self.hit(f"passed {type(what).__name__}")
         match what:
+            case waits.Keep():
+                self.kept[what.item.id] = None
             case waits.LeftOut():
                 self.name(what.ids, "left out, with a gap entry")
             case waits.Settle() if what.how == "coalesced":
@@ -262,6 +267,8 @@ class Book:
         self.usable = False
 
     def _write(self, effect: ev.WriteHistory) -> None:
+        if effect.act == "stage":  # an intent, no history yet
+            return
         if effect.act == "roll_back":
             self.staged.pop(effect.entry)
             return
@@ -339,7 +346,7 @@ class Book:
         self.checked("I4")
         self.checked("I5", len(self.owed))
         for one, what in self.owed.items():
-            if not self.where.get(one) and one not in self.named:
+            if not self.where.get(one) and one not in self.named and not (self.put_away and one in self.kept):
                 self.wrong(f"I5: {what} {one} is neither in history nor named as left out")
         if self.staged:
             self.wrong(f"I4: {', '.join(self.staged)} is neither committed nor rolled back")
