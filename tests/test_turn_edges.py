@@ -117,16 +117,6 @@ def test_turning_the_guard_off_while_it_prepares_sends_nothing() -> None:
     assert world.attempts() == []
 
 
-def test_a_move_to_another_directory_ends_the_chain() -> None:
-    """With the gate held the move begins: no stream of the old list is sent any more."""
-    world = at_the_stop()
-    world.feed(ev.GateTaken())
-    world.feed(ev.Relocated())
-    world.play()
-    assert world.attempts() == []
-    assert world.state.chain.guard.suspended_by == "relocated"
-
-
 def test_a_session_that_is_put_away_refuses_what_was_still_arriving() -> None:
     """The prompt that waits for the writer hears it at once; its late admission and a second end change nothing."""
     world = World()

@@ -14,7 +14,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stopwarden.core import door_events as asks
 from stopwarden.core import turn_events as ev
+from stopwarden.core.door import OUTSIDE
 from stopwarden.core.errors import IllegalEventError
 from stopwarden.core.fires import Fire
 from stopwarden.core.lineage import Task
@@ -23,6 +25,10 @@ from tests.support.turns import ARM, FINISH, LOOK, SAY, Reply, World, text, todo
 
 REPLIES = [ARM, ARM, SAY, SAY, LOOK, FINISH, Reply(refused="down"), Reply(broken="down"), Reply(calls=1, stop="loop")]
 REPLIES += [Reply(calls=1, left=1, stop="post_tool_use"), Reply(calls=2, left=3)]
+# Answers that nobody waits for, or of another kind than the one that is.
+STRAY = [lambda id: ev.StreamEnded(id=id, reply=f"stray{id}"), lambda id: asks.PlaceChecked(id=id)]
+STRAY += [lambda id: asks.MoveMade(id=id), lambda id: asks.ActivitySeen(id=id), lambda id: asks.PlaceRead(id=id)]
+STRAY += [lambda id: asks.RestoreAnswered(id=id), lambda _: asks.LoadBegan(), lambda _: asks.SettleAsked()]
 
 
 class AnyOrder(World):
@@ -44,6 +50,8 @@ class AnyOrder(World):
         return f"{kind}{self.count}"
 
     def _note(self, effect: ev.Effect) -> None:
+        if isinstance(effect, asks.MakeMove):
+            self.forbidden = self.forbidden or "a move"
         if isinstance(effect, ev.BeginTurn) and self.kinds_of.get(effect.turn) == ev.ORDINARY:
             self.forbidden = "plan" if self.state.chain.plan else ""
         if isinstance(effect, ev.Send) and effect.attempt:
@@ -91,12 +99,13 @@ class AnyOrder(World):
             case 8:
                 self.feed(ev.QueueReleased(owner=f"P{choice % 3 + 1}"))
             case 9:
-                self.feed(ev.GateTaken() if choice % 3 == 0 else ev.GateReleased())
+                gate = (ev.GateTaken(), ev.GateReleased(), ev.GateReleased(), asks.SettleAsked())
+                self.feed(gate[choice % 4] if choice % 5 else asks.MoveAsked(move=self.name("move"), path="/there"))
             case 10:
                 turn = self.state.turn
                 self.feed(ev.TodoWritten(turn=turn.id if turn else "old", todos=todos(choice % 3)))
             case _:
-                self.feed(ev.StreamEnded(id=max(1, choice), reply=self.name("stray")))
+                self.feed(STRAY[choice % len(STRAY)](max(1, choice)))
 
     def new_prompt(self, choice: int) -> None:
         name, kind = self.name("P"), (ev.ORDINARY, ev.ORDINARY, ev.RETRY, ev.CONTINUE)[choice % 4]
@@ -116,6 +125,9 @@ class AnyOrder(World):
             self.claims.append("queued" if self.waits else "malformed" if bad else "granted")
         elif isinstance(effect, ev.RunHooks):
             self.hooks.append({"block": choice % 3 == 0, "reason": "go on", "failed": bad})
+        elif isinstance(effect, asks.LookForActivity | asks.ReadPlace) and choice % 2:
+            self.at_the_door(effect, choice)
+            return
         elif bad and isinstance(effect, ev.Compress):
             self.fail(effect, ev.CompressionFailed(id=effect.id))
             return
@@ -131,6 +143,14 @@ class AnyOrder(World):
             self.granted = said == "granted" and effect.id == self.last_claim
         super().answer(effect)
 
+    def at_the_door(self, effect: ev.Effect, choice: int) -> None:
+        """Something is live still; or the session stands there already, or must not be there."""
+        if isinstance(effect, asks.LookForActivity):
+            self.fail(effect, asks.ActivitySeen(id=effect.id, live=True, ended=choice % 4 == 1))
+        else:
+            problem = "not_trusted" if choice % 4 == 1 else ""
+            self.fail(effect, asks.PlaceRead(id=effect.id, same=not problem, problem=problem))
+
     def drained(self, choice: int) -> dict[str, Any]:
         parts = ()
         if choice % 3 == 0:
@@ -145,7 +165,7 @@ class AnyOrder(World):
         self.replies.clear()
         self.hooks.clear()
         self.drains.clear()
-        if self.state.chain.closing:
+        if self.state.door.holder == OUTSIDE:
             self.feed(ev.GateReleased())
         self.play()
         self.feed(ev.Tick(now=self.state.now + 10_000_000))
@@ -163,6 +183,7 @@ def test_the_promises_hold_in_any_order(hooks: bool, things: list[tuple[int, int
     world.heal()
     assert world.state.turn is None
     assert world.state.next is None
+    assert not world.state.chain.closing
     refused = {f"{one.prompt}-words" for one in world.effects if isinstance(one, ev.Refuse)}
     cancelled = {f"{turn}-words" for turn, kind in world.ends() if kind == "cancelled"}
     world.prompt()  # words that were kept come with the next prompt

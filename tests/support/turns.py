@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from stopwarden.core import backlog as backlogs
 from stopwarden.core import backlog_events as waits
+from stopwarden.core import door_events as asks
 from stopwarden.core import turn_events as ev
 from stopwarden.core.chain_words import Chain
 from stopwarden.core.guard import Guard
@@ -136,6 +137,14 @@ class World:
                 self._close_stream(effect)
             case ev.RunTools():
                 self._run_tools(effect)
+            case asks.CheckPlace():
+                self.feed(asks.PlaceChecked(id=effect.id, place=effect.path))
+            case asks.ReadPlace():
+                self.feed(asks.PlaceRead(id=effect.id))
+            case asks.LookForActivity():
+                self.feed(asks.ActivitySeen(id=effect.id))
+            case asks.MakeMove():
+                self.feed(asks.MoveMade(id=effect.id))
             case _:
                 raise AssertionError(f"nobody answers {effect}")
 
@@ -203,6 +212,8 @@ class World:
                 self.sent.append(effect)
                 self.open[effect.id] = effect
             case ev.Tell() | ev.Pass() | ev.BeginTurn() | ev.EndTurn() | ev.Refuse():
+                pass
+            case asks.MoveEnded() | asks.GateSettled() | asks.LoadEnded() | asks.StartCron():
                 pass
             case _:
                 self.open[effect.id] = effect

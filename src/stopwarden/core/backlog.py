@@ -247,7 +247,7 @@ def _gaps_read(backlog: Backlog, event: GapsRead) -> Step:
 
 
 def _restored(backlog: Backlog, event: Restored) -> Step:
-    if backlog != Backlog():
+    if backlog.replace(paused=False) != Backlog():  # a cancel may have come first
         raise IllegalEventError("Only a backlog without a past is restored", kept="The backlog is as it was")
     now_open, effects = gaps.restored(event.gaps, event.next_gap)
     backlog = backlog.replace(gaps=now_open, settled=event.settled[-SETTLED_RESULTS:])

@@ -66,6 +66,9 @@ TERMINALS_KEPT = 64  # prompts remembered after they ended
 RELEASES_AWAITED = 20  # releases whose answer is still waited for
 DRAIN_DEADLINE_MS = 2_000
 SETTLE_DEADLINE_MS = 30_000  # after a cancel, until the queue goes on without the child's word
+GATE_DEADLINE_MS = 30_000  # to have the gate; and once more, until all behind it has come to rest
+SETTLE_PAUSE_MS = 10  # between two looks for activity where nothing has ended
+MOVES_MAX = 5  # of one session to other directories, asked for and not over
 DRAIN_TIMEOUTS_MAX = 3  # in a row, until a host's drain counts as not there
 
 

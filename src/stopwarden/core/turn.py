@@ -23,6 +23,8 @@ from __future__ import annotations
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain as chains
 from stopwarden.core import chain_words as words
+from stopwarden.core import door
+from stopwarden.core import door_events as asks
 from stopwarden.core import guard as guards
 from stopwarden.core import turn_events as ev
 from stopwarden.core.continuation import STREAM_ORDER, TOOL_ORDER
@@ -52,16 +54,15 @@ MUST_COME_BACK = ("send", "stream", "tools", "compress")  # before a turn that u
 def step(state: Session, event: Record) -> tuple[Session, tuple[ev.Effect, ...]]:
     """The session after `event`, and what is to be done, in order. Raises IllegalEventError; then nothing changed."""
     pen = Pen(state)
-    if isinstance(event, ev.WriterAdmitted):
-        writer_admitted(pen, event)
-    elif isinstance(event, ev.Answer):
-        answered(pen, event)
-    else:
-        take = EVENTS.get(type(event))
-        if take is None:
-            raise illegal(event, "the turn knows no such event")
-        take(pen, event)
+    take: Callable[[Pen, Any], None] | None = EVENTS.get(type(event))
+    if take is None and isinstance(event, ev.Answer):
+        take = answered
+    if take is None:
+        raise illegal(event, "the turn knows no such event")
+    door.refuse_while_loading(pen, event)
+    take(pen, event)
     go_on(pen)
+    door.look_for_rest(pen)
     return pen.written()
 
 
@@ -110,7 +111,9 @@ def cut_short(pen: Pen, why: str) -> None:
 
 
 def begin_next(pen: Pen) -> bool:
-    """The admitted prompt first; else what waits in the backlog."""
+    """The admitted prompt first; else what waits in the backlog; nothing before the session is loaded."""
+    if pen.state.door.loading:
+        return False
     prompt = pen.state.next
     if prompt is not None:
         begin_prompt(pen, prompt)
@@ -281,22 +284,15 @@ def disposed(pen: Pen, event: ev.Disposed) -> None:
     pen.set(arriving=())
     pen.store(pen.state.kept)
     pen.set(kept=())
+    door.disposed(pen)
     if pen.turn is not None:
         cut_short(pen, "dispose")
 
 
-def gate_taken(pen: Pen, event: ev.GateTaken) -> None:
-    pen.chained(words.GateTaken())
-
-
-def gate_released(pen: Pen, event: ev.GateReleased) -> None:
-    if not pen.chain.closing:
-        raise illegal(event, "nobody holds the gate")
-    pen.chained(words.GateReleased())
-
-
-def relocated(pen: Pen, event: ev.Relocated) -> None:
-    pen.chained(words.Relocated())
+def restored(pen: Pen, event: asks.RestoreAnswered) -> None:
+    """A session that cannot be restored is put away: it would go on from half of what was known."""
+    if door.restore_answered(pen, event):
+        disposed(pen, ev.Disposed())
 
 
 def ticked(pen: Pen, event: ev.Tick) -> None:
@@ -312,6 +308,7 @@ def ticked(pen: Pen, event: ev.Tick) -> None:
             pen.set(late_drains=(*pen.state.late_drains, waiting.id))
             strike_drain(pen)
             take_drained(pen, Found(reliable=False))
+    door.ticked(pen)
     look_at_the_wait(pen)
 
 
@@ -349,6 +346,7 @@ def cleared(pen: Pen, event: waits.Cleared) -> None:
 
 EVENTS: Mapping[type[Record], Callable[[Pen, Any], None]] = {
     ev.PromptOffered: offered,
+    ev.WriterAdmitted: writer_admitted,
     ev.PromptWithdrawn: withdrawn,
     ev.PromptQueuedSeen: queue_seen,
     ev.QueueReleased: released,
@@ -361,9 +359,16 @@ EVENTS: Mapping[type[Record], Callable[[Pen, Any], None]] = {
     ev.Rewound: rewound,
     ev.Cancelled: cancelled,
     ev.Disposed: disposed,
-    ev.GateTaken: gate_taken,
-    ev.GateReleased: gate_released,
-    ev.Relocated: relocated,
+    ev.GateTaken: door.gate_taken,
+    ev.GateReleased: door.gate_released,
+    asks.SettleAsked: door.settle_asked,
+    asks.ActivitySeen: door.activity_seen,
+    asks.MoveAsked: door.move_asked,
+    asks.PlaceChecked: door.place_checked,
+    asks.PlaceRead: door.place_read,
+    asks.MoveMade: door.move_made,
+    asks.LoadBegan: door.load_began,
+    asks.RestoreAnswered: restored,
     ev.Tick: ticked,
     waits.MessageSending: to_lineage,
     waits.MessageSettled: to_backlog,

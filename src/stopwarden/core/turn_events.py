@@ -134,11 +134,7 @@ class Disposed(Event):
 
 
 class GateTaken(Event):
-    """Somebody (close, live restore, /cd) holds the session: no turn begins."""
-
-
-class Relocated(Event):
-    """With the gate held, a move to another directory begins: the chain ends."""
+    """Somebody outside (a close, a live restore) holds the session: no turn begins."""
 
 
 class GateReleased(Event):

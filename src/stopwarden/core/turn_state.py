@@ -27,6 +27,7 @@ from stopwarden.core.backlog_events import (
     TurnReturned,
 )
 from stopwarden.core.chain_words import Chain
+from stopwarden.core.door_events import Door
 from stopwarden.core.errors import IllegalEventError
 from stopwarden.core.lineage import Deferral
 from stopwarden.core.record import Record
@@ -129,6 +130,7 @@ class Session(Record):
     tasks: tuple[Task, ...] = ()  # background work the host knows of
     now: int = 0  # milliseconds
     deferral: Deferral = Deferral()
+    door: Door = Door()
     retry_at: int = 0  # milliseconds; before that no automatic turn begins
     next_id: int = 1
     turn: Turn | None = None

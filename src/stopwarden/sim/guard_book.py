@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain_words as words
+from stopwarden.core import door_events as asks
 from stopwarden.core import queue_words as q
 from stopwarden.core import turn_events as ev
 from stopwarden.core.bounds import DRAIN_DEADLINE_MS, GUARD_STREAMS
@@ -76,6 +77,7 @@ class Book:
         self.grants: dict[int, str] = {}  # what was live when the owner granted it
         self.last_claim, self.usable = 0, False
         self.stage, self.chain = 0, 0
+        self.reading: dict[int, str] = {}  # moves that look where the session stands
         self.unfinished, self.switched_off = 0, False  # the last list that counted
         # background work: each task with its kind and the era in which it began
         self.era = 0
@@ -141,7 +143,9 @@ class Book:
                 self._work_changed(event)
             case ev.ResultArrived():
                 self.told[event.result.id] = self.tasks.get(event.result.task, (event.result.kind, self.era))
-            case ev.Rewound() | ev.Relocated() | ev.Disposed():
+            case asks.PlaceRead() if self.reading.pop(event.id, "") and not event.same:
+                self.forbid("a move to another directory")
+            case ev.Rewound() | ev.Disposed():
                 self.put_away = self.put_away or isinstance(event, ev.Disposed)
                 self.forbid(f"a session {type(event).__name__.lower()}")
             case ev.Tick():
@@ -196,6 +200,10 @@ class Book:
                 self.chain = chain_number
             case ev.EndTurn():
                 self._ended(effect)
+            case asks.ReadPlace():
+                self.reading[effect.id] = effect.move
+            case asks.MoveEnded():
+                self.reading = {one: move for one, move in self.reading.items() if move != effect.move}
             case ev.Refuse():
                 self.name(self.of_prompt[effect.prompt], f"refused: {effect.why}")
             case ev.Claim():

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain_words as words
+from stopwarden.core import door_events as asks
 from stopwarden.core import gaps, lineage
 from stopwarden.core import queue_words as q
 from stopwarden.core import turn_events as ev
@@ -60,7 +61,7 @@ EXPECTED = tuple(
     name
     for name in (
         *(f"event {kind.__name__}" for kind in dict.fromkeys((*EVENTS, *(kind for _, kind in ANSWERS)))),
-        *(f"effect {kind}" for kind in kinds_of(ev, ev.Effect)),
+        *(f"effect {kind}" for kind in (*kinds_of(ev, ev.Effect), *kinds_of(asks, ev.Effect))),
         *(f"passed {kind}" for kind in (*kinds_of(words, words.ChainEffect), *(kind.__name__ for kind in PASSED))),
         *(f"queue {kind.__name__}" for kind in TAKES),
         *(f"queue effect {kind}" for kind in kinds_of(q, q.Effect)),

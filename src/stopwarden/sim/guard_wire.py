@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain_words as words
+from stopwarden.core import door_events as asks
 from stopwarden.core import queue as queues
 from stopwarden.core import queue_words as q
 from stopwarden.core import turn_events as ev
@@ -137,6 +138,8 @@ class Wire:
                 elif isinstance(effect.what, ReadGaps):
                     self.answers.append(waits.GapsRead(asked=effect.what))  # type: ignore[arg-type]
             case ev.WriteHistory() | ev.Tell() | ev.BeginTurn():
+                pass
+            case asks.MoveEnded() | asks.GateSettled() | asks.LoadEnded() | asks.StartCron():
                 pass
             case _:
                 self.open[effect.id] = effect

@@ -14,9 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stopwarden.core import backlog_events as waits
+from stopwarden.core import door_events as asks
 from stopwarden.core import queue_words as q
 from stopwarden.core import turn_events as ev
 from stopwarden.core.bounds import DRAIN_DEADLINE_MS
+from stopwarden.core.door import OUTSIDE
 from stopwarden.core.fires import Fire
 from stopwarden.core.lineage import Task
 from stopwarden.core.queue_move import live_queued
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from stopwarden.core.record import Record
     from stopwarden.sim.guard_faults import Plan
 
+LOADED_IN = 4  # so many seeds, one begins with a session that is loaded
 PROMPTS, QUIET_STEPS = 3, 4_000  # PROMPTS: an eager person has at most so many waiting
 LISTS = tuple(
     TodoList(
@@ -48,6 +51,8 @@ class World(Wire):
     def __init__(self, plan: Plan, told: list[str] | None = None) -> None:
         super().__init__(plan, told)
         self.moves = tuple(move for move in MOVES if not move[1] or move[1] in self.habits)
+        if plan.seed % LOADED_IN == 0:
+            self.feed(asks.LoadBegan())
 
     # ---- moves: the session's own process
 
@@ -77,6 +82,17 @@ class World(Wire):
                 said = ev.CompressionFailed(id=number) if self.fault("no_room", 10) else ev.CompressionDone(id=number)
             case ev.CheckTokens():
                 said = ev.TokensChecked(id=number, fits=not self.fault("no_room", 15))
+            case asks.CheckPlace():
+                said = asks.PlaceChecked(id=number, place=effect.path, problem="gone" if self.choices.one_in(4) else "")
+            case asks.ReadPlace():
+                said = asks.PlaceRead(id=number, same=self.choices.one_in(3))
+            case asks.LookForActivity():
+                live = not self.healed and self.choices.one_in(2)
+                said = asks.ActivitySeen(id=number, live=live, ended=live and self.choices.one_in(2))
+            case asks.MakeMove():
+                said = asks.MoveMade(id=number, problem="busy" if self.choices.one_in(4) else "")
+            case asks.Restore():
+                said = asks.RestoreAnswered(id=number, waiting=self._waited() if effect.what == "waiting" else None)
             case _:
                 assert isinstance(effect, ev.RunTools)
                 self._run_tools(effect)
@@ -84,6 +100,13 @@ class World(Wire):
         self.feed(said)
         if self.fault("doubled", 4):
             self.feed(said)
+
+    def _waited(self) -> waits.Restored:
+        """What the store still held for the model when the session was last put away."""
+        result, fire = Result(id=self.name("told"), kind="shell", task="before"), Fire(id=self.name("fire"), job="look")
+        self.book.owe(result.id, "the background result")
+        self.book.owe(fire.id, "the scheduled prompt")
+        return waits.Restored(results=(result,), fires=(fire,))
 
     def _answer_send(self, effect: ev.Send) -> None:
         number = effect.id
@@ -272,18 +295,23 @@ class World(Wire):
         self.feed(ev.Rewound())
 
     def gate(self) -> None:
-        """The session is closed to move it, is moved, and opens again."""
+        """Somebody outside closes the session, may wait until all rests, and opens it again."""
+        door = self.state.door
         if not self.state.chain.closing:
             self.feed(ev.GateTaken())
+        elif not door.settling and self.choices.one_in(2):
+            self.feed(asks.SettleAsked())
         else:
-            if self.choices.one_in(2):
-                self.feed(ev.Relocated())
             self.feed(ev.GateReleased())
+
+    def move(self) -> None:
+        """The person moves the session to another directory."""
+        self.feed(asks.MoveAsked(move=self.name("move"), path="elsewhere"))
 
     def quiet(self) -> bool:
         """Whether nothing runs in the session, and no prompt is on its way to it."""
         state = self.state
-        return state.turn is None and state.next is None and not state.arriving
+        return state.turn is None and state.next is None and not state.arriving and not state.door.loading
 
     # ---- steps
 
@@ -319,7 +347,7 @@ class World(Wire):
         if dispose:
             self.feed(ev.Disposed())
         else:
-            if self.state.chain.closing:
+            if self.state.door.holder == OUTSIDE:
                 self.feed(ev.GateReleased())
             if self.state.chain.plan:
                 self.feed(ev.ModeChanged(plan=False))
@@ -354,7 +382,7 @@ class World(Wire):
                 act(self)
             elif self.timers:
                 self.ring()
-            elif self.state.now < self.now + 1 or self.state.now < self.state.retry_at:
+            elif self.state.now < max(self.now + 1, self.state.retry_at, self.state.door.again_at):
                 self.now = max(self.now, self.state.now, self.state.retry_at) + 3_600_000
                 self.feed(ev.Tick(now=self.now))
                 if not any(waits_now(self) for waits_now, _ in SETTLING):
@@ -371,6 +399,8 @@ class World(Wire):
             self.book.wrong(f"Rest: the owner still holds {', '.join(left)}")
         if not self.quiet():
             self.book.wrong("Rest: a turn or a prompt does not come to an end")
+        if self.state.door.moves or (self.state.chain.closing and not self.state.chain.disposed):
+            self.book.wrong("Rest: the gate is never opened again")
         if self.runs:
             self.book.wrong(f"Rest: {', '.join(self.runs)} never settled")
         self.book.settled()
@@ -413,10 +443,11 @@ MOVES: tuple[tuple[int, str, Callable[[World], bool], Callable[[World], None]], 
     (1, "", lambda world: True, World.look),
     (3, "moves", World.quiet, World.rewind),
     (2, "moves", lambda world: not world.state.chain.closing, World.gate),
-    (15, "", lambda world: world.state.chain.closing, World.gate),
+    (15, "", lambda world: world.state.door.holder == OUTSIDE, World.gate),
+    (2, "moves", lambda world: len(world.state.door.moves) < 2, World.move),
     (2, "", lambda world: bool(world.state.tasks), World.finish_task),
     (1, "floods", lambda world: bool(world.state.tasks), World.pulse),
-    (2, "schedules", lambda world: True, World.fire),
+    (2, "schedules", lambda world: not world.state.door.loading, World.fire),
     (4, "", lambda world: bool(world.shows), World.show_gaps),
 )
 SETTLING: tuple[tuple[Callable[[World], bool], Callable[[World], None]], ...] = (
