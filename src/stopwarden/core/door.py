@@ -26,7 +26,7 @@ from stopwarden.core import door_events as asks
 from stopwarden.core import turn_events as ev
 from stopwarden.core.bounds import GATE_DEADLINE_MS, MOVES_MAX, SETTLE_PAUSE_MS
 from stopwarden.core.record import Record
-from stopwarden.core.turn_state import Pen, Session, illegal
+from stopwarden.core.turn_state import Pen, illegal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,15 +106,15 @@ def begin_settling(pen: Pen) -> None:
     change(pen, settling=True, due=pen.state.now + GATE_DEADLINE_MS)
 
 
-def at_rest(state: Session, pen: Pen) -> bool:
-    """Whether nothing of ours is active: no turn, no prompt that follows it, no load."""
-    return pen.turn is None and state.next is None and not state.door.loading
+def at_rest(pen: Pen) -> bool:
+    """Whether nothing of ours is active. A prompt that follows a turn has begun before anybody asks."""
+    return pen.turn is None and not pen.state.door.loading
 
 
 def look_for_rest(pen: Pen) -> None:
     """One round of settling, after whatever happened: ask, unless something of ours runs, or asking is due later."""
     door = pen.state.door
-    if door.settling and not door.asked and at_rest(pen.state, pen) and pen.state.now >= door.again_at:
+    if door.settling and not door.asked and at_rest(pen) and pen.state.now >= door.again_at:
         change(pen, asked=pen.do(asks.LookForActivity))
 
 
