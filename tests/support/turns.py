@@ -211,7 +211,7 @@ class World:
                 self.staged[effect.entry] = effect
                 self.sent.append(effect)
                 self.open[effect.id] = effect
-            case ev.Tell() | ev.Pass() | ev.BeginTurn() | ev.EndTurn() | ev.Refuse():
+            case ev.Tell() | ev.Pass() | ev.BeginTurn() | ev.EndTurn() | ev.Refuse() | ev.ShowPlan() | ev.Suggest():
                 pass
             case asks.MoveEnded() | asks.GateSettled() | asks.LoadEnded() | asks.StartCron():
                 pass

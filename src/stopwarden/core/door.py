@@ -50,7 +50,15 @@ LOAD_ORDER = (
 )
 # What cannot happen to a session that is being loaded: nothing of it runs, and no schedule is started.
 NOT_WHILE_LOADING = frozenset(
-    {ev.FireArrived, ev.Rewound, waits.MessageSending, waits.MessageSettled, waits.Spawned, asks.LoadBegan}
+    {
+        ev.FireArrived,
+        ev.Rewound,
+        waits.MessageSending,
+        waits.MessageSettled,
+        waits.Spawned,
+        waits.Cleared,
+        asks.LoadBegan,
+    }
 )
 # Nor, until what waited is there again, can a result come: it might be one of those.
 NOT_YET_WAITING = {"history": (ev.ResultArrived,), "waiting": (ev.ResultArrived,)}

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from stopwarden.core.todo_envelope import TodoList
 
 SWITCHES = ("off", "observe", "on")
+# What keeps the guard off in a session, whatever its switch; plan mode does the same for as long as it lasts.
+FORCED_OFF = ("safe", "bare", "no_todo_tool")
 
 
 class Suspension(Record):
@@ -83,6 +85,7 @@ class Guard(Record):
     """The guard of one session. Immutable; change it with the functions of this module."""
 
     switch: str = "on"
+    forced_off: str = ""  # a word of FORCED_OFF
     budget: Budget = Budget()
     armed: bool = False
     unfinished: int = 0
@@ -143,9 +146,17 @@ def state_name(guard: Guard) -> str:
     return "DONE" if guard.attempts else "IDLE"
 
 
+def of_session(switch: str, forced_off: str = "", budget: Budget | None = None) -> Guard:
+    """The guard with which a session begins. Raises SettingError for an unknown switch, reason or budget."""
+    if forced_off and forced_off not in FORCED_OFF:
+        raise SettingError(f"{forced_off!r} is nothing that keeps the guard off", do=f"Use one of {FORCED_OFF}")
+    guard = set_budget(set_switch(Guard(), switch), budget or Budget())
+    return guard.replace(switch="off", forced_off=forced_off) if forced_off else guard
+
+
 def start_ordinary(guard: Guard) -> Guard:
     """A fresh chain: everything forgotten, a suspension too. The only act that lifts one."""
-    return Guard(switch=guard.switch, budget=guard.budget)
+    return Guard(switch=guard.switch, forced_off=guard.forced_off, budget=guard.budget)
 
 
 clear_trust = start_ordinary
@@ -264,9 +275,15 @@ def mark_exhaustion_reported(guard: Guard) -> tuple[Guard, bool]:
 
 
 def set_switch(guard: Guard, switch: str) -> Guard:
-    """Off, observe or on, from now. Raises SettingError for anything else."""
+    """Off, observe or on, from now. Raises SettingError for anything else, and where the guard is forced off."""
     if switch not in SWITCHES:
         raise SettingError(f"The guard cannot be {switch!r}", kept="It is as it was", do="Use off, observe or on")
+    if guard.forced_off and switch != "off":
+        raise SettingError(
+            f"The guard is off in this session ({guard.forced_off})",
+            kept="It stays off",
+            do="Begin a session without that, and with the todo tool",
+        )
     return guard.replace(switch=switch)
 
 

@@ -193,6 +193,8 @@ def policy(pen: Pen) -> None:
     """The guard decides. Either reason goes on, the hook's first; without one the turn ends and says why."""
     turn = pen.running
     decision = chains.decide(pen.chain, turn.id, background(pen), pen.seconds())
+    if decision.kind == "observed":  # judged and recorded, and nothing more
+        pen.tell("guard_observed", would=decision.why, attempt=decision.attempt, unfinished=decision.unfinished)
     if decision.kind == "exhausted":
         pen.chained(words.ExhaustionReported(turn=turn.id, at=pen.seconds()))  # told once, by the chain
     if turn.hook is not None and turn.hook_blocks >= pen.state.hook_cap:
@@ -231,7 +233,8 @@ def allow(pen: Pen, decision: Decision) -> None:
         pen.tell("guard_deferred", unfinished=decision.unfinished)
     known = decision.why if decision.kind == "inactive" else decision.kind
     kind = ALLOWED.get(known, "suspended")  # an inactive guard that is locked names what locked it
-    pen.end(kind, f"guard.{kind}", decision.why)
+    forced = pen.chain.guard.forced_off if kind == "off" else ""
+    pen.end(kind, f"guard.{kind}", forced or decision.why)
 
 
 STOP_ORDER = (

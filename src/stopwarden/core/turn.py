@@ -29,7 +29,7 @@ from stopwarden.core import guard as guards
 from stopwarden.core import turn_events as ev
 from stopwarden.core.continuation import STREAM_ORDER, TOOL_ORDER
 from stopwarden.core.lineage import Deferral, relevant_background, waited
-from stopwarden.core.stop_loop import STOP_ORDER, ask_claim, carried_parts, take_drained
+from stopwarden.core.stop_loop import STOP_ORDER, ask_claim, background, carried_parts, take_drained
 from stopwarden.core.turn_answers import answered, settle, strike_drain
 from stopwarden.core.turn_state import Found, Pen, Session, Stream, Turn, illegal
 
@@ -72,6 +72,7 @@ def go_on(pen: Pen) -> None:
         turn = pen.turn
         if turn is None:
             if not begin_next(pen):
+                suggest(pen)
                 return
         elif turn.abort:
             if not unwound(pen):
@@ -149,6 +150,13 @@ def begin_automatic(pen: Pen) -> bool:
     pen.turn = Turn(id=name, kind=kind, stream=stream)
     pen.do(ev.BeginTurn, turn=name, kind=kind)
     return True
+
+
+def suggest(pen: Pen) -> None:
+    """A person's turn has ended of itself, and nothing follows: unless something is held back or still to come."""
+    quiet = pen.ended and not pen.state.arriving and not pen.chain.closing and not pen.chain.disposed
+    if quiet and chains.may_suggest(pen.chain) and not background(pen):
+        pen.do(ev.Suggest, turn=pen.ended)
 
 
 # ---- events nobody asked for
@@ -233,10 +241,27 @@ def mode_changed(pen: Pen, event: ev.ModeChanged) -> None:
 
 
 def switch_set(pen: Pen, event: ev.SwitchSet) -> None:
+    """Raises SettingError for another switch, and where the guard is forced off."""
     pen.chained(words.SwitchSet(switch=event.switch))
+    tell_settings(pen)
+
+
+def budget_set(pen: Pen, event: ev.BudgetSet) -> None:
+    """Raises SettingError for limits out of range."""
+    given = {name: limit for name, limit in event.as_dict().items() if limit is not None}
+    pen.chained(words.BudgetSet(budget=pen.chain.guard.budget.replace(**given)))
+    tell_settings(pen)
+
+
+def tell_settings(pen: Pen) -> None:
+    guard = pen.chain.guard
+    pen.tell("guard_set", switch=guard.switch, **guard.budget.as_dict())
 
 
 def todo_written(pen: Pen, event: ev.TodoWritten) -> None:
+    """People see a trusted list of the turn that runs, whatever the guard makes of it; of a rejected call, nothing."""
+    if event.todos is not None and pen.turn is not None and pen.turn.id == event.turn:
+        pen.do(ev.ShowPlan, turn=event.turn, todos=event.todos)
     pen.chained(words.TodoObserved(turn=event.turn, todos=event.todos))
 
 
@@ -352,6 +377,7 @@ EVENTS: Mapping[type[Record], Callable[[Pen, Any], None]] = {
     ev.QueueReleased: released,
     ev.ModeChanged: mode_changed,
     ev.SwitchSet: switch_set,
+    ev.BudgetSet: budget_set,
     ev.TodoWritten: todo_written,
     ev.BackgroundChanged: background_changed,
     ev.ResultArrived: result_arrived,

@@ -121,6 +121,14 @@ class SwitchSet(Event):
     switch: str
 
 
+class BudgetSet(Event):
+    """The person gave the guard other limits (None: as it is). Gives no attempt back and lifts no suspension."""
+
+    attempts: int | None = None
+    tokens: int | None = None
+    wall_time: int | None = None  # seconds
+
+
 class Rewound(Event):
     """History was taken back or restored; only between turns."""
 
@@ -326,6 +334,19 @@ class Tell(Effect):
     kind: str
     turn: str
     detail: tuple[tuple[str, int | str], ...] = ()
+
+
+class ShowPlan(Effect):
+    """A trusted list of the turn, for people to see; a call that was rejected shows none."""
+
+    turn: str
+    todos: TodoList
+
+
+class Suggest(Effect):
+    """A follow-up may be suggested to the person after this turn. Drop it when another turn begins."""
+
+    turn: str
 
 
 class BeginTurn(Effect):

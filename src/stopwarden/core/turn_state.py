@@ -151,7 +151,7 @@ def illegal(event: Record, what: str) -> IllegalEventError:
 class Pen:
     """Writes one step: state, turn and chain as they become, and the effects in order."""
 
-    __slots__ = ("backlog", "before", "chain", "effects", "next_id", "state", "turn")
+    __slots__ = ("backlog", "before", "chain", "effects", "ended", "next_id", "state", "turn")
 
     def __init__(self, state: Session) -> None:
         self.before, self.chain, self.next_id = state, state.chain, state.next_id
@@ -159,6 +159,7 @@ class Pen:
         self.state: Session = state  # an open copy from the first change on
         self.turn: Turn | None = state.turn  # likewise
         self.effects: list[Effect] = []
+        self.ended = ""  # a person's turn that has ended of itself in this step
 
     def written(self) -> tuple[Session, tuple[Effect, ...]]:
         """The state after this step, and what is to be done."""
@@ -313,6 +314,7 @@ class Pen:
         self.do(EndTurn, turn=turn.id, kind=kind, rule=rule, why=why)
         self.turn = None
         if turn.kind == "foreground":
+            self.ended = turn.id if outcome == "ended" else ""
             self.chained(words.PromptEnded(id=turn.id, outcome=outcome))
         else:
             self.chained(words.AutomaticEnded(id=turn.id, outcome="aborted" if outcome == "cancelled" else outcome))

@@ -137,7 +137,7 @@ class Wire:
                     self.shows.append(effect.what)
                 elif isinstance(effect.what, ReadGaps):
                     self.answers.append(waits.GapsRead(asked=effect.what))  # type: ignore[arg-type]
-            case ev.WriteHistory() | ev.Tell() | ev.BeginTurn():
+            case ev.WriteHistory() | ev.Tell() | ev.BeginTurn() | ev.ShowPlan() | ev.Suggest():
                 pass
             case asks.MoveEnded() | asks.GateSettled() | asks.LoadEnded() | asks.StartCron():
                 pass

@@ -263,6 +263,11 @@ class World(Wire):
         on = self.state.chain.guard.switch == "on"
         self.feed(ev.SwitchSet(switch=("observe", "off")[self.choices.below(2)] if on else "on"))
 
+    def set_budget(self) -> None:
+        """The person gives the guard less, or more again."""
+        pick = self.choices.below(3)
+        self.feed(ev.BudgetSet(attempts=(1, 2, None)[pick], tokens=(0, 0, 25)[pick]))
+
     def look(self) -> None:
         """A client comes and looks, or goes."""
         if CLIENTS[1] in self.queue.clients:
@@ -440,6 +445,7 @@ MOVES: tuple[tuple[int, str, Callable[[World], bool], Callable[[World], None]], 
     (15, "", lambda world: world.state.chain.plan, World.change_mode),
     (1, "switches", lambda world: world.state.chain.guard.switch == "on", World.set_switch),
     (15, "", lambda world: world.state.chain.guard.switch != "on", World.set_switch),
+    (1, "switches", lambda world: True, World.set_budget),
     (1, "", lambda world: True, World.look),
     (3, "moves", World.quiet, World.rewind),
     (2, "moves", lambda world: not world.state.chain.closing, World.gate),
