@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 class Move:
     """The state so far and the effects so far.
 
-    `state` is a draft: a copy of the queue that this step alone changes in place, and that nobody
-    else sees before `done`. A new copy a change would be most of what a step costs.
+    `state` is a draft: a copy of the queue that this step alone writes on, and that nobody else sees
+    before `done`. A new copy a change would be most of what a step costs.
     """
 
     def __init__(self, state: Queue) -> None:
-        self.state = state.replace()
+        self.state = state.draft()
         self.effects: list[Effect] = []
         self.next_effect = state.next_effect
 
     def set(self, **changes: Any) -> None:
         """Change fields of the state."""
+        state = self.state
         for field, value in changes.items():
-            object.__setattr__(self.state, field, value)
+            setattr(state, field, value)
 
     def do(self, kind: type[Effect], **fields: Any) -> int:
         """Add an effect and answer its new id."""
@@ -46,7 +47,7 @@ class Move:
     def done(self) -> tuple[Queue, tuple[Effect, ...]]:
         """The end of the step."""
         self.set(next_effect=self.next_effect)
-        return self.state, tuple(self.effects)
+        return self.state.sealed(), tuple(self.effects)
 
     def tell(self, told: Told, **fields: Any) -> None:
         """Publish an event of the session."""

@@ -92,7 +92,7 @@ class Wire:
         if isinstance(event, ev.ClaimAnswered) and event.id in book.claims and not self._waits_for(event.id):
             book.race("late claim")
         book.heard(event)
-        before = tombstones(self.state.chain)
+        before = self.state.chain
         try:
             self.state, effects = step(self.state, event)
         except IllegalEventError as error:
@@ -106,7 +106,7 @@ class Wire:
             book.done(effect, self.state.chain.number)
             self._take(effect)
         if isinstance(event, ev.QueueReleased):
-            book.tombstones(effects, len(tombstones(self.state.chain)) > len(before))
+            book.tombstones(effects, len(tombstones(self.state.chain)) > len(tombstones(before)))
 
     def _waits_for(self, number: int) -> bool:
         turn = self.state.turn
