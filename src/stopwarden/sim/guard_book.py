@@ -11,6 +11,7 @@ May not live here: what happens next (`guard_world`).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from stopwarden.core import backlog_events as waits
@@ -64,7 +65,7 @@ class Book:
 
     def __init__(self) -> None:
         self.broken = ""
-        self.hits: dict[str, int] = {}
+        self.hits: defaultdict[str, int] = defaultdict(int)
         self.clock = 0
         # the owner's side
         self.live: dict[str, None] = {}  # admitted prompts that neither ended nor are being stopped, in order
@@ -96,11 +97,11 @@ class Book:
 
     def hit(self, what: str) -> None:
         """Count."""
-        self.hits[what] = self.hits.get(what, 0) + 1
+        self.hits[what] += 1
 
     def checked(self, promise: str, times: int = 1) -> None:
         """A promise was looked at."""
-        self.hits[f"checked {promise}"] = self.hits.get(f"checked {promise}", 0) + times
+        self.hits[f"checked {promise}"] += times
 
     def race(self, what: str) -> None:
         """Count a named race."""
