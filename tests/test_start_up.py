@@ -48,14 +48,20 @@ LISTING = """
 import sys, posix
 bare = set(sys.modules)
 sys.path[:0] = {paths!r}
-leave, posix._exit = posix._exit, lambda code: (posix.write(2, chr(10).join(set(sys.modules) - bare).encode()), leave(code))
+def compiled():
+    record = sys.modules.get("stopwarden.core.record")
+    return ["compiled:" + kind.__name__ for kind in (record.Record.__subclasses__() if record else ()) if kind.cold[0] < 1]
+def listed(code):
+    posix.write(2, chr(10).join([*(set(sys.modules) - bare), *compiled()]).encode())
+    leave(code)
+leave, posix._exit = posix._exit, listed
 from stopwarden.hook.run import main
 main()
 """
 
 
 def loaded(night: HookNight, event: str, payload: dict[str, object]) -> set[str]:
-    """The modules that the real program has loaded beyond a bare interpreter when it ends."""
+    """The modules that the real program has loaded beyond a bare interpreter when it ends, and records compiled."""
     paths = [str(SOURCE), sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"]]
     command = [sys.executable, "-I", "-S", "-c", LISTING.format(paths=paths), event, "--at", str(night.now)]
     done = subprocess.run(command, input=json.dumps(payload).encode(), capture_output=True, env=night.env, timeout=60)
@@ -110,3 +116,13 @@ def test_an_armed_stop_loads_the_core_and_the_store_and_nothing_heavy(tmp_path: 
     found = loaded(night, "stop", night.payload(session_crons=[cron("09:00"), cron("09:30", "w2", recurring=True)]))
     assert found - ARMED == set(), "loaded, and not in the list: is it worth its cost?"
     assert ARMED - BUILT_IN - found == set(), "in the list, and not loaded any more: take it out"
+
+
+def test_a_stop_with_fifty_wakes_compiles_no_record(tmp_path: pathlib.Path) -> None:
+    """Compiling a class is for machines that run for hours: no process that lives for one stop pays for it."""
+    night = HookNight(tmp_path)
+    night.away()
+    night.send("prompt", prompt="go on")
+    found = loaded(night, "stop", night.payload(session_crons=[cron("09:00", f"w{one}") for one in range(50)]))
+    assert "stopwarden.core.record" in found
+    assert not [name for name in found if name.startswith("compiled:")]

@@ -7,8 +7,8 @@ docs/decisions.md); a metaclass of fifty lines costs nothing that can be measure
 see an ordinary frozen dataclass (`dataclass_transform`).
 
 A class that makes records by the thousand is *warmed*: it gets a constructor, a copy and a comparison
-compiled for its very fields. Compiling them costs what they save in a hundred constructions, so a class
-is warmed at its hundredth, and the hook, which makes a few records of many classes, hardly ever pays.
+compiled for its very fields. Compiling them costs what they save in some hundred constructions, so a
+class is warmed after WARM_AFTER, and the hook, which makes a few records of many classes, never pays.
 What makes them quick is the class's *open twin*: a subclass without the ban on setting fields. A record
 is filled as a twin, by plain assignments, and becomes one of its class when it is whole. `draft` hands
 such a copy to a machine, which writes on it while it takes one event and then has it `sealed`.
@@ -28,7 +28,7 @@ else:
         return lambda decorated: decorated
 
 
-WARM_AFTER = 100  # records made one by one
+WARM_AFTER = 500  # records made one by one: more than the hook makes of any class at an ordinary stop
 # What each class has of its own until it is warmed: it must not inherit what was compiled for another's fields.
 _COLD: dict[str, Any] = {}
 
