@@ -387,14 +387,12 @@ class World(Wire):
                 act(self)
             elif self.timers:
                 self.ring()
-            elif self.state.now < max(self.now + 1, self.state.retry_at, self.state.door.again_at):
+            else:  # also after a clock that went back: time passes for the session only beyond what it has seen
                 self.now = max(self.now, self.state.now, self.state.retry_at) + 3_600_000
                 self.feed(ev.Tick(now=self.now))
                 if not any(waits_now(self) for waits_now, _ in SETTLING):
                     self.check()
                     return
-            else:
-                return
         self.book.wrong("Rest: the healed world does not come to rest")
 
     def _nothing_left(self) -> None:
