@@ -5,9 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 REAL_HOST := .cache/real-host
 CLAUDE_VERSION := 2.1.332
+QWEN := .cache/qwen-code
+QWEN_VERSION := 0.24.4
 CLAUDE := $(CURDIR)/$(REAL_HOST)/node_modules/@anthropic-ai/claude-code-$(shell uname -s | tr A-Z a-z)-$(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')/claude
 
-.PHONY: demo test quick simulate slow real-host check bench cases wheel pins clean
+.PHONY: demo test quick simulate slow real-host check bench compare cases wheel pins clean
 
 demo: $(VENV)/run.ready  ## a whole night in a minute, on a virtual clock; needs no agent program
 	@$(BIN)/python -m stopwarden demo
@@ -27,7 +29,8 @@ slow: $(VENV)/dev.ready
 
 real-host: $(VENV)/dev.ready  ## Claude Code from npm, on a scripted model on loopback, in a terminal
 	@sh tests/real_host/install.sh $(REAL_HOST) $(CLAUDE_VERSION)
-	STOPWARDEN_TEST_CLAUDE=$(CLAUDE) $(BIN)/python -m pytest -m real_host tests/real_host -n 4 --maxschedchunk 1
+	@sh comparison/install.sh $(QWEN) $(QWEN_VERSION) $(BIN)/python
+	STOPWARDEN_TEST_CLAUDE=$(CLAUDE) STOPWARDEN_TEST_QWEN=$(CURDIR)/$(QWEN) $(BIN)/python -m pytest -m real_host tests/real_host -n 4 --maxschedchunk 1
 
 check: $(VENV)/dev.ready
 	$(BIN)/ruff check .
@@ -38,6 +41,10 @@ check: $(VENV)/dev.ready
 bench: $(VENV)/dev.ready  ## ratios against named peers, interleaved in one run
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m bench
 
+compare: $(VENV)/dev.ready  ## our machines and the real Qwen Code on the same scenarios; writes docs/comparison.md
+	@sh comparison/install.sh $(QWEN) $(QWEN_VERSION) $(BIN)/python
+	$(BIN)/python -m comparison --program $(QWEN)
+
 cases: $(VENV)/dev.ready  ## writes docs/cases.md from the tests' docstrings
 	$(BIN)/python -m tests.cases_page
 
@@ -45,7 +52,7 @@ wheel: $(VENV)/dev.ready
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --no-deps --no-build-isolation -q -w dist .
 
 pins: $(VENV)/dev.ready  ## renews the pinned requirement files
-	for part in run dev; do uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	for part in run dev node; do uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-emit-index-url --no-annotate requirements/$$part.in -o requirements/$$part.txt; done
 
 $(VENV)/run.ready: requirements/run.txt pyproject.toml

@@ -691,3 +691,20 @@ def test_words_at_a_stop_begin_the_hooks_count_anew() -> None:
     world.play()
     assert [one["count"] for one in world.told("hook_block")] == [1, 1]
     assert [one.forced for one in world.effects if isinstance(one, ev.RunHooks)][:2] == [False, False]
+
+
+# ---- half an answer
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_what_the_model_had_said_before_its_stream_broke_stays_in_history(cancelled: bool) -> None:
+    """A broken or cancelled stream leaves its first words behind what was sent, so no later prompt reads as its other half."""
+    world = at_the_stop()
+    send = world.play(until=ev.Send)
+    if cancelled:
+        world.feed(ev.Cancelled())
+    del world.running[send.id]
+    world.fail(send, ev.StreamBroken(id=send.id, reply="half"))
+    world.play()
+    assert world.stored("half") == 1
+    assert [kind for _, kind in world.ends()] == ["cancelled" if cancelled else "error"]

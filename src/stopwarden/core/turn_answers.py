@@ -164,7 +164,7 @@ def refused(pen: Pen, event: ev.ProviderRefused) -> None:
 def stream_ended(pen: Pen, event: ev.StreamEnded) -> None:
     """A reply with calls goes on to the tools; one without is a stop."""
     turn = pen.running
-    pen.do(ev.WriteHistory, act="append", entry=event.reply, parts=(ev.Part(kind="reply", id=event.reply),))
+    keep_reply(pen, event.reply)
     pen.on(reply=event.reply)
     if turn.stream.attempt:
         pen.chained(words.TokensSpent(turn=turn.id, tokens=event.tokens))
@@ -178,8 +178,15 @@ def stream_ended(pen: Pen, event: ev.StreamEnded) -> None:
         pen.go("stop")
 
 
+def keep_reply(pen: Pen, reply: str) -> None:
+    """The model's words are history."""
+    pen.do(ev.WriteHistory, act="append", entry=reply, parts=(ev.Part(kind="reply", id=reply),))
+
+
 def stream_broken(pen: Pen, event: ev.StreamBroken) -> None:
-    """The attempt counts and the entry stays: the provider had begun."""
+    """The attempt counts and the entry stays: the provider had begun. Half an answer is an answer to what was sent."""
+    if event.reply:
+        keep_reply(pen, event.reply)
     if not pen.running.abort:
         fail(pen, "broken", event.why)
 

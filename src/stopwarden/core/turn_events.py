@@ -222,9 +222,10 @@ class StreamEnded(Answer):
 
 
 class StreamBroken(Answer):
-    """A stream that had begun ended early."""
+    """A stream that had begun ended early. What had come of the model's words is kept under `reply`, if any had."""
 
     why: str = "error"
+    reply: str = ""
 
 
 class ToolsDone(Answer):

@@ -59,11 +59,20 @@ WIRES = (
 class ScriptedModel:
     """The server: a context manager that listens while entered. `url` is http://127.0.0.1:PORT.
 
-    `answer` is called for one request at a time. Leaving ends every open answer at once.
+    `answer` is called for one request at a time. `streaming` is called when the first event of a stream is
+    out, and what follows waits until it returns. Leaving ends every open answer at once.
     """
 
-    def __init__(self, answer: Answer | None = None, *, log: str | None = None, port: int = 0) -> None:
+    def __init__(
+        self,
+        answer: Answer | None = None,
+        *,
+        log: str | None = None,
+        port: int = 0,
+        streaming: Callable[[Request], None] | None = None,
+    ) -> None:
         self._answer: Answer = answer if answer is not None else Script()
+        self.streaming = streaming
         self._log = log
         self._changed = threading.Condition()
         self._choosing = threading.Lock()
@@ -240,7 +249,7 @@ class _Handler(BaseHTTPRequestHandler):
             encoded = wire(body, reply, _new_id, int(time.time()))
             streamed = "stream" in path.rpartition(":")[2] if wire is model_wires.gemini else bool(body.get("stream"))
             if streamed:
-                request.broken = not self._stream(encoded, reply.breaks)
+                request.broken = not self._stream(encoded, reply.breaks, request)
             else:
                 self._whole(encoded.whole)
         except OSError:
@@ -275,7 +284,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def _stream(self, encoded: model_wires.Encoded, breaks: int | None) -> bool:
+    def _stream(self, encoded: model_wires.Encoded, breaks: int | None, request: Request) -> bool:
         """Whether the whole stream was sent."""
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
@@ -283,6 +292,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         for number, (name, data) in enumerate(encoded.events):
+            if number == 1 and self.server.model.streaming is not None:
+                self.server.model.streaming(request)
             if breaks is not None and number >= breaks:
                 self.close_connection = True
                 return False
