@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from comparison.script import Act, Reply, Scenario
     from stopwarden.core.record import Record
 
+ANSWERED = (
+    *(ev.AdmitWriter, ev.Drain, ev.Claim, ev.RunHooks, ev.ChooseModel, ev.Compress, ev.CheckTokens),
+    *(ev.Send, ev.RunTools),
+)
+
 
 def play(scenario: Scenario) -> Seen:
     """The scenario, from the first prompt until nothing more happens."""
@@ -122,19 +127,19 @@ class _Played:
                 self.bridge.settled(self.runs.pop(effect.prompt), "failed")
             case ev.Pass():
                 self._passed(effect.what)
-            case ev.Tell() | ev.BeginTurn():
-                pass
-            case _:
+            case _ if isinstance(effect, ANSWERED):
                 self.open.append(effect)
+            case _:
+                pass  # for people to see
 
     def _write(self, effect: ev.WriteHistory) -> None:
         if effect.act == "commit":
             self.news += self.staged.pop(effect.entry)
         elif effect.act == "roll_back":
-            del self.staged[effect.entry]
-        elif any(part.kind == "reply" for part in effect.parts):
+            self.staged.pop(effect.entry, None)
+        elif effect.act == "append" and any(part.kind == "reply" for part in effect.parts):
             self.news = []
-        else:
+        elif effect.act == "append":
             self.news += [_named(part) for part in effect.parts]
 
     def _abort(self, number: int) -> None:
@@ -201,8 +206,6 @@ class _Played:
                 self._send(effect, when)
             case ev.RunTools():
                 self._run_tools(effect)
-            case _:
-                raise AssertionError(f"nobody answers {effect}")
 
     def _cut_off(self, effect: ev.Effect) -> None:
         if effect.id in self.streams:
