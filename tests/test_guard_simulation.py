@@ -11,12 +11,16 @@ from collections.abc import Callable
 
 import pytest
 
+from stopwarden.core import backlog_events as waits
 from stopwarden.core import turn_events as ev
+from stopwarden.core.bounds import DRAIN_DEADLINE_MS
 from stopwarden.core.fires import Fire
 from stopwarden.core.record import Record
+from stopwarden.core.results import Result
 from stopwarden.core.turn import step
 from stopwarden.core.turn_state import Session
 from stopwarden.sim import guard_run, guard_story, guard_wire
+from stopwarden.sim.guard_disk import Disk
 from stopwarden.sim.guard_faults import Plan, drawn
 from tests.support.person import Person
 from tests.support.turns import World
@@ -30,8 +34,8 @@ print(hashlib.sha256("\\n".join(line for seed in range(1, 25) for line in story(
 
 
 def test_every_promise_holds_and_every_race_is_met() -> None:
-    """Two hundred and fifty seeds: nothing breaks, and no event, fault or named race stays out."""
-    swept = guard_run.sweep(250, 1)
+    """Four hundred seeds: nothing breaks, and no event, fault or named race stays out."""
+    swept = guard_run.sweep(400, 1)
     assert not swept.broken, f"{swept.broken}\nstopwarden simulate guard --seed {swept.seed}"
     assert not [name for name in swept.never if name.startswith(("fault", "race", "checked"))]
     assert 180 <= swept.median <= 400
@@ -191,3 +195,46 @@ def test_a_chain_that_gave_way_waits_no_more_for_a_prompt_that_was_refused() -> 
     world.play()
     assert world.stored("fire") == 1
     assert not world.told("ReleaseAnswered")
+
+
+def test_words_that_came_too_late_are_on_disk_until_history_has_them() -> None:
+    """Their turn was told as ended well, so after a crash nobody else would know of them."""
+    world = World()
+    world.arm()
+    drain = world.play(until=ev.Drain, skip=1)
+    world.feed(ev.Tick(now=world.state.now + DRAIN_DEADLINE_MS))
+    word = ev.Part(kind="mid_turn", id="word")
+    held = [one for one in world.feed(ev.DrainAnswered(id=drain.id, parts=(word,))) if isinstance(one, ev.HoldWords)]
+    assert [one.parts for one in held] == [(word,)]
+    disk = Disk()
+    disk.write(held[0])
+    assert [one.parts for one in disk.recover()] == [(word,)]
+    disk.write(ev.WriteHistory(id=99, act="append", entry="an entry", parts=(word,)))
+    assert disk.recover() == ()
+
+
+# What a new process makes of the disk.
+
+
+def test_an_intent_to_send_that_nobody_committed_leaves_words_and_no_instruction() -> None:
+    """What the person said goes into history, what the backlog gave out waits again, and the guard's words are gone."""
+    disk = Disk()
+    kinds = ("user", "tool_result", "result", "gap", "guard")
+    parts = tuple(ev.Part(kind=kind, id=kind) for kind in kinds)
+    disk.write(ev.Pass(id=1, what=waits.Keep(item=Result(id="result", kind="shell", task="a shell"))))
+    disk.write(ev.WriteHistory(id=2, act="stage", entry="entry", parts=parts))
+    written = disk.recover()
+    for one in written:
+        disk.write(one)
+    assert [part.id for entry in disk.history.values() for part in entry] == ["user", "tool_result"]
+    assert disk.staged == {}
+    assert [one.id for one in disk.restored(()).results] == ["result"]
+
+
+def test_a_result_that_history_has_is_not_told_again_though_nobody_wrote_that_it_was() -> None:
+    """The process died between the commit and the word that the result is delivered."""
+    disk = Disk()
+    disk.write(ev.Pass(id=1, what=waits.Keep(item=Result(id="told", kind="shell", task="a shell"))))
+    disk.write(ev.WriteHistory(id=2, act="stage", entry="entry", parts=(ev.Part(kind="result", id="told"),)))
+    disk.write(ev.WriteHistory(id=3, act="commit", entry="entry"))
+    assert disk.restored(()).results == ()

@@ -270,6 +270,9 @@ def load_began(pen: Pen, event: asks.LoadBegan) -> None:
     """Only a session without a past of its own can be given one."""
     if pen.next_id != 1 or pen.backlog != waits.Backlog() or pen.chain.disposed:
         raise illegal(event, "something has happened to this session already")
+    if event.first < 1:
+        raise illegal(event, "ids begin with 1")
+    pen.next_id = event.first
     restore(pen, 0)
 
 

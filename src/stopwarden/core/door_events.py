@@ -87,7 +87,12 @@ class MoveMade(Answer):
 
 
 class LoadBegan(Event):
-    """This session existed before: it is to be put together again. Only a session to which nothing happened yet."""
+    """This session existed before: it is to be put together again. Only a session to which nothing happened yet.
+
+    `first` is the first id for an effect: ids name entries and turns, so no process uses one that another used.
+    """
+
+    first: int = 1
 
 
 class RestoreAnswered(Answer):

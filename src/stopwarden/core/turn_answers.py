@@ -51,7 +51,8 @@ def late(pen: Pen, event: ev.Answer) -> None:
         pen.set(late_drains=rest)
         if pen.chain.disposed:  # no drain and no prompt will come for them
             pen.store(event.parts)
-        else:
+        elif event.parts:  # their own turn is over and told as ended well: only we know of them
+            pen.do(ev.HoldWords, parts=event.parts)
             pen.set(kept=pen.state.kept + event.parts)
     elif isinstance(event, ev.ClaimAnswered) and event.id <= pen.chain.last_claim:
         answer = chains.read_claim_answer(event.claimed, event.queued)

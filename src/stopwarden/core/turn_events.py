@@ -329,6 +329,15 @@ class WriteHistory(Effect):
     parts: tuple[Part, ...] = ()
 
 
+class HoldWords(Effect):
+    """Put these words on disk until an entry of history has them: they came too late for their turn.
+
+    What is still held when a process loads the session goes into history then.
+    """
+
+    parts: tuple[Part, ...]
+
+
 class Tell(Effect):
     """An event for people, the transcript and the API. `kind` says what, `detail` its fields by name."""
 

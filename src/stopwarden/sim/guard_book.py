@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stopwarden.core.record import Record
+    from stopwarden.sim.guard_disk import Disk
 
 NEVER = 1 << 62
 PROMISES: Mapping[str, str] = {
@@ -36,6 +37,8 @@ PROMISES: Mapping[str, str] = {
     "as removed, refused, cancelled or left out",
     "I6": "nothing sent by the guard after a cancel, in plan mode, after a rewind, a move, a dispose or a claim that "
     "was not granted, until an ordinary prompt begins",
+    "I10": "the intent to send on disk before the send; nothing that was written down lost when the agent process dies "
+    "at any effect; no stream of the guard for a list of an earlier process",
     "Waiting": "nothing sent by the guard while a shell of its chain still runs; no stop put off for shells of an "
     "older chain; no scheduled prompt held back beyond the limit",
     "Legal": "no event of a legal world is refused",
@@ -57,6 +60,12 @@ RACES: Mapping[str, str] = {
     "settle deadline": "the queue went on without the child's word",
     "never begun": "an admitted prompt was cancelled before it began",
     "late todo write": "a turn that unwinds wrote a list",
+    "crash": "the agent process ended, at any effect",
+    "crash between acceptance and commit": "the provider has a stream that history does not know of",
+    "crash with a send staged": "an intent to send was found by the next process",
+    "crash with a stream of the guard staged": "and it was one of the guard's",
+    "crash while a result arrives": "before or after it was written down",
+    "answer to a dead process": "a claim or a drain was answered to a process that was gone",
 }
 
 
@@ -79,14 +88,17 @@ class Book:
         self.last_claim, self.usable = 0, False
         self.stage, self.chain = 0, 0
         self.reading: dict[int, str] = {}  # moves that look where the session stands
-        self.unfinished, self.switched_off = 0, False  # the last list that counted
+        self.unfinished, self.switch = 0, "on"  # the last list that counted
+        self.listed = False  # one was written in this life of the process
+        self.broken_off: dict[str, tuple[str, ...]] = {}  # words of turns that people saw fail or cancelled
         # background work: each task with its kind and the era in which it began
         self.era = 0
         self.tasks: dict[str, tuple[str, int]] = {}
         self.told: dict[str, tuple[str, int]] = {}  # results, of such a task
         self.own_shells: dict[str, None] = {}
         # content
-        self.staged: dict[str, ev.Send] = {}
+        self.intents: dict[str, tuple[ev.Part, ...]] = {}  # on disk, neither committed nor rolled back
+        self.staged: dict[str, ev.Send] = {}  # and sent
         self.guard_began: dict[str, None] = {}
         self.where: dict[str, int] = {}  # how often in history
         self.owed: dict[str, str] = {}  # what must come to history, and what it is
@@ -136,14 +148,16 @@ class Book:
                 if event.plan:
                     self.forbid("plan mode")
             case ev.SwitchSet():
-                self.switched_off = event.switch == "off"
-                self.unfinished = 0 if self.switched_off else self.unfinished
-            case ev.TodoWritten() if event.turn == self.turn and event.todos is not None and not self.switched_off:
-                self.unfinished = event.todos.unfinished
+                self.switch = event.switch
+                self.unfinished = 0 if event.switch == "off" else self.unfinished
+            case ev.TodoWritten() if event.turn == self.turn and event.todos is not None and self.switch != "off":
+                self.unfinished, self.listed = event.todos.unfinished, True
             case ev.BackgroundChanged():
                 self._work_changed(event)
             case ev.ResultArrived():
                 self.told[event.result.id] = self.tasks.get(event.result.task, (event.result.kind, self.era))
+            case ev.FireArrived() if event.fire.kind == "wakeup":
+                self.told[event.fire.id] = self.tasks.get(event.fire.job, ("wakeup", self.era))
             case asks.PlaceRead() if self.reading.pop(event.id, "") and not event.same:
                 self.forbid("a move to another directory")
             case ev.Rewound() | ev.Disposed():
@@ -182,6 +196,41 @@ class Book:
         if turn == self.turn and not self.superseded:
             self.forbid(why)
 
+    # ---- the agent process ends, and another one loads the session
+
+    def crashed(self, disk: Disk, event: Record, undone: tuple[ev.Effect, ...]) -> None:
+        """What was in memory alone is gone: results of tools, and what nobody had written down yet."""
+        self.race("crash")
+        # A person's cancel holds across a restart, once it was written down; nothing else of a chain does.
+        held = self.forbidden == "a cancel" and not isinstance(event, ev.Cancelled)
+        self.forbidden = "a cancel" if held else ""
+        if any(isinstance(one, ev.WriteHistory) and one.act == "commit" for one in undone):
+            self.race("crash between acceptance and commit")
+        if disk.staged:
+            self.race("crash with a send staged")
+            if disk.stages_ours:
+                self.race("crash with a stream of the guard staged")
+        staged = {part.id for parts in disk.staged.values() for part in parts}
+        for one, what in list(self.owed.items()):
+            if what == "the tool result" and one not in staged and not self.where.get(one):
+                self.name((one,), "a call without its result in the history that is loaded")
+            elif what in ("the background result", "the scheduled prompt") and not disk.knows(one):
+                self.owed.pop(one)
+        if isinstance(event, ev.ResultArrived | ev.FireArrived):
+            self.race("crash while a result arrives")
+
+    def restarted(self, now: int) -> None:
+        """The session begins anew: no turn, no claim, no list; all work is older than its chains."""
+        self.turn, self.superseded, self.clock = "", False, now
+        self.claims, self.last_claim, self.usable = {}, 0, False
+        self.unfinished, self.listed, self.stage, self.chain = 0, False, 0, -1
+        self.era, self.own_shells = self.era + 1, {}
+
+    def child_gone(self) -> None:
+        """People were told that these turns came to no good end; their words need not be in history."""
+        for ids in self.broken_off.values():
+            self.name(ids, "its turn ended with the agent process")
+
     # ---- what the session asks for
 
     def done(self, effect: ev.Effect, chain_number: int) -> None:
@@ -213,6 +262,9 @@ class Book:
                 if effect.probe:
                     self.last_claim = 0
             case ev.Send():
+                self.checked("I10")
+                if self.intents.get(effect.entry) != effect.parts:
+                    self.wrong(f"I10: {effect.entry} is sent before the intent to send it is on disk")
                 self.staged[effect.entry] = effect
                 if effect.attempt:
                     self._guard_sends(effect)
@@ -273,16 +325,21 @@ class Book:
             self.wrong("I2: a stream of the guard is sent without a granted claim of its own")
         elif self.grants.get(self.last_claim, "?"):
             self.wrong(f"I2: a stream of the guard is sent, though {self.grants[self.last_claim]} had been admitted")
+        if not self.listed:
+            self.wrong("I10: the guard goes on with a list that this process has not seen written")
         self.usable = False
 
     def _write(self, effect: ev.WriteHistory) -> None:
         if effect.act == "stage":  # an intent, no history yet
+            self.intents[effect.entry] = effect.parts
             return
         if effect.act == "roll_back":
-            self.staged.pop(effect.entry)
+            self.intents.pop(effect.entry)
+            self.staged.pop(effect.entry, None)  # a crash may have come before the send
             return
         parts = effect.parts
         if effect.act == "commit":
+            self.intents.pop(effect.entry)
             send = self.staged.pop(effect.entry)
             parts = send.parts
             self._count_stage(send)
@@ -335,6 +392,9 @@ class Book:
                 self.live.pop(effect.target, None)
             case q.AnswerClaim() if isinstance(event, q.AskClaim) and effect.claimed:
                 self.grants[int(effect.request)] = ", ".join(one for one in self.live if one != event.prompt)
+            case q.Emit() if effect.told in ("turn_error", "turn_complete") and effect.state != "completed":
+                assert effect.prompt is not None
+                self.broken_off[effect.prompt] = (f"{effect.prompt}-words", effect.prompt, *effect.messages)
             case q.RunPrompt():
                 self.queued.pop(effect.prompt, None)
                 if self.claims:
@@ -357,8 +417,8 @@ class Book:
         for one, what in self.owed.items():
             if not self.where.get(one) and one not in self.named and not (self.put_away and one in self.kept):
                 self.wrong(f"I5: {what} {one} is neither in history nor named as left out")
-        if self.staged:
-            self.wrong(f"I4: {', '.join(self.staged)} is neither committed nor rolled back")
+        if self.intents:
+            self.wrong(f"I4: {', '.join(self.intents)} is neither committed nor rolled back")
 
     def tombstones(self, effects: tuple[ev.Effect, ...], in_flight: bool) -> None:
         """What a release came to."""

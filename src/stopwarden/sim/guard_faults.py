@@ -31,6 +31,8 @@ FAULTS: Mapping[str, str] = {
     "stopped_tools": "a protection stops a batch of tools",
     "no_room": "compression fails, or what is to be sent does not fit",
     "unreadable": "an attachment cannot be read",
+    "told_twice": "a result or a fire is told twice",
+    "crash": "the agent process ends between two effects, and another one loads what is on disk",
     "clock_step": "the clock goes back, or far ahead",
 }
 # What the people and the work of a seed are given to; drawn like faults, and none of them is one.

@@ -23,13 +23,16 @@ from stopwarden.core.gaps import ReadGaps, ShowGaps
 from stopwarden.core.turn import step
 from stopwarden.core.turn_state import Session
 from stopwarden.sim.guard_book import Book
+from stopwarden.sim.guard_disk import Disk
 from stopwarden.sim.guard_faults import Choices
 
 if TYPE_CHECKING:
+    from stopwarden.core.lineage import Task
     from stopwarden.core.record import Record
     from stopwarden.sim.guard_faults import Plan
 
-SESSION, CHILD, CLIENTS = "s", "child", ("desk", "phone")
+SESSION, CLIENTS = "s", ("desk", "phone")
+CRASHES = 3  # at most so many in one history
 
 
 class Wire:
@@ -40,7 +43,10 @@ class Wire:
         self.faults, self.habits = frozenset(plan.faults), frozenset(plan.habits)
         self.book = Book()
         self.state = Session(hooks="hooks" in plan.habits)
-        self.queue = queues.open_queue(SESSION, CHILD)
+        self.disk = Disk()
+        self.lives, self.life_from, self.down = 1, 1, False  # of the agent process
+        self.child = "child1"
+        self.queue = queues.open_queue(SESSION, self.child)
         self.choices = Choices(0)
         self.now = 0
         self.events = 0
@@ -48,7 +54,7 @@ class Wire:
         self.begun: dict[int, None] = {}  # streams that the provider accepted
         self.cut: dict[int, None] = {}  # effects that were aborted
         self.calls: list[q.QueueEvent] = []
-        self.answers: list[ev.Answer] = []
+        self.answers: list[ev.Answer | waits.GapsRead] = []
         self.orders: list[q.Effect] = []
         self.reads: list[q.ResolveMessages] = []
         self.timers: list[tuple[int, int]] = []
@@ -57,6 +63,7 @@ class Wire:
         self.release = 0
         self.shows: list[ShowGaps] = []
         self.sends: list[str] = []  # messages to agents under way
+        self.tasks: tuple[Task, ...] = ()  # background work there is
         self.names, self.prompts = 0, 0
         self.healed = False
         for client in CLIENTS:
@@ -82,7 +89,9 @@ class Wire:
         return True
 
     def feed(self, event: Record) -> None:
-        """The session takes an event."""
+        """The session takes an event, unless its process is gone. The process may end before any effect of it."""
+        if self.down:
+            return
         book, kind = self.book, type(event).__name__
         book.hit(f"event {kind}")
         book.checked("Legal")
@@ -100,13 +109,55 @@ class Wire:
             return
         if self.told is not None:
             self.say(f"  session <- {shown(event)}")
-        for effect in effects:
-            if self.told is not None:
-                self.say(f"  session -> {shown(effect)}")
-            book.done(effect, self.state.chain.number)
-            self._take(effect)
+        ours = self.disk.stages_ours  # the worst moment comes seldom enough
+        crash = self.lives <= CRASHES and self.fault("crash", 2 if ours else 50)
+        done = self.choices.below(len(effects) + 1) if crash else len(effects)
+        for effect in effects[:done]:
+            self.do(effect)
+        if crash:
+            self.crash(event, effects[done:])
+            return
         if isinstance(event, ev.QueueReleased):
             book.tombstones(effects, len(tombstones(self.state.chain)) > len(tombstones(before)))
+
+    def do(self, effect: ev.Effect) -> None:
+        """An effect of the session is carried out: on disk what belongs there, and on its way."""
+        if self.told is not None:
+            self.say(f"  session -> {shown(effect)}")
+        self.disk.write(effect)
+        self.book.done(effect, self.state.chain.number)
+        self._take(effect)
+
+    def crash(self, event: Record, undone: tuple[ev.Effect, ...]) -> None:
+        """The agent process ends. What it had not written is gone, and of what it had said the last may be."""
+        self.say(f"The agent process dies, {len(undone)} effects of {type(event).__name__} not carried out")
+        self.book.crashed(self.disk, event, undone)
+        self.down, self.state = True, Session()
+        for under_way in (self.open, self.begun, self.cut, self.runs, self.denied):
+            under_way.clear()
+        for heard_by_it in (self.answers, self.orders, self.shows, self.sends):
+            heard_by_it.clear()
+        self.release = 0
+        self.calls = self.calls[: self.choices.below(len(self.calls) + 1)]
+        self.calls.append(q.ChildGone(at=0, child=self.child))
+
+    def restart(self) -> None:
+        """A new agent process loads the session: history first, then what waits, then the modes; prompts come last."""
+        self.lives += 1
+        self.child, self.down = f"child{self.lives}", False
+        self.say(f"A new agent process loads the session as {self.child}")
+        self.life_from = self.disk.last_id + 1
+        self.tasks = tuple(task.replace(state="paused") for task in self.tasks if task.kind == "agent")
+        self.book.restarted(self.now)
+        self.state = Session(hooks="hooks" in self.plan.habits, now=self.now)
+        self.feed(asks.LoadBegan(first=self.life_from))
+        if self.disk.cancelled:
+            self.feed(ev.Cancelled())
+        if self.book.plan:
+            self.feed(ev.ModeChanged(plan=True))
+        if self.book.switch != "on":
+            self.feed(ev.SwitchSet(switch=self.book.switch))
+        self.owner(q.ChildCame(at=0, child=self.child))
 
     def _waits_for(self, number: int) -> bool:
         turn = self.state.turn
@@ -136,8 +187,9 @@ class Wire:
                 elif isinstance(effect.what, ShowGaps):
                     self.shows.append(effect.what)
                 elif isinstance(effect.what, ReadGaps):
-                    self.answers.append(waits.GapsRead(asked=effect.what))  # type: ignore[arg-type]
-            case ev.WriteHistory() | ev.Tell() | ev.BeginTurn() | ev.ShowPlan() | ev.Suggest():
+                    read = waits.GapsRead(asked=effect.what, entries=self.disk.read(effect.what))
+                    self.answers.append(read)
+            case ev.WriteHistory() | ev.HoldWords() | ev.Tell() | ev.BeginTurn() | ev.ShowPlan() | ev.Suggest():
                 pass
             case asks.MoveEnded() | asks.GateSettled() | asks.LoadEnded() | asks.StartCron():
                 pass
@@ -157,7 +209,12 @@ class Wire:
             self.answers.append(ev.DrainAnswered(id=effect.id, reliable=False))
         else:
             call = q.AskDrain(
-                at=0, request=str(effect.id), session=SESSION, child=CHILD, prompt=effect.owner, watch=effect.watched
+                at=0,
+                request=str(effect.id),
+                session=SESSION,
+                child=self.child,
+                prompt=effect.owner,
+                watch=effect.watched,
             )
             self.calls.append(call)
 
@@ -166,7 +223,7 @@ class Wire:
             self.answers.append(ev.ClaimAnswered(id=effect.id))
         else:
             self.calls.append(
-                q.AskClaim(at=0, request=str(effect.id), session=SESSION, child=CHILD, prompt=effect.owner)
+                q.AskClaim(at=0, request=str(effect.id), session=SESSION, child=self.child, prompt=effect.owner)
             )
 
     def _abort(self, effect: ev.Abort) -> None:
@@ -196,11 +253,16 @@ class Wire:
                 self.say(f"  owner -> {shown(effect)}")
             self.book.owner_did(event, effect)
             self._on_its_way(event, effect)
+        if isinstance(event, q.ChildGone):
+            self.book.child_gone()
 
     def _on_its_way(self, event: q.QueueEvent, effect: q.Effect) -> None:
         match effect:
             case q.RunPrompt() | q.ForwardCancel() | q.SendRelease() | q.CutStopHook():
-                self.orders.append(effect)
+                if not self.down:
+                    self.orders.append(effect)
+            case q.AnswerClaim() | q.AnswerDrain() if self.down or int(effect.request) < self.life_from:
+                self.book.race("answer to a dead process")
             case q.AnswerClaim():
                 answer = ev.ClaimAnswered(
                     id=int(effect.request), claimed=effect.claimed, queued=effect.has_queued_prompt
