@@ -129,7 +129,7 @@ def test_a_broken_history_is_shrunk_to_what_matters(monkeypatch: pytest.MonkeyPa
 def test_shrinking_takes_the_smallest_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that hears no cancel: what is left of the history is plain, and breaks the same promise."""
     monkeypatch.setattr(guard_wire, "step", hears_no_cancel)
-    swept = guard_run.sweep(100, 1)
+    swept = guard_run.sweep(100, 40)
     plan = drawn(swept.seed)
     short = guard_story.shrunk(plan, swept.broken)
     assert len(short.steps) < len(plan.steps) / 4

@@ -104,8 +104,6 @@ class Book:
         self.owed: dict[str, str] = {}  # what must come to history, and what it is
         self.named: dict[str, str] = {}  # what was told not to come, and how
         self.of_prompt: dict[str, tuple[str, ...]] = {}
-        self.kept: dict[str, None] = {}  # waits in the store
-        self.put_away = False  # what waits in the store comes back when the session is loaded
 
     def hit(self, what: str) -> None:
         """Count."""
@@ -161,7 +159,6 @@ class Book:
             case asks.PlaceRead() if self.reading.pop(event.id, "") and not event.same:
                 self.forbid("a move to another directory")
             case ev.Rewound() | ev.Disposed():
-                self.put_away = self.put_away or isinstance(event, ev.Disposed)
                 self.forbid(f"a session {type(event).__name__.lower()}")
             case ev.Tick():
                 self.clock = max(self.clock, event.now)
@@ -304,8 +301,6 @@ class Book:
     def _passed(self, what: Record) -> None:
         self.hit(f"passed {type(what).__name__}")
         match what:
-            case waits.Keep():
-                self.kept[what.item.id] = None
             case waits.LeftOut():
                 self.name(what.ids, "left out, with a gap entry")
             case waits.Settle() if what.how == "coalesced":
@@ -415,7 +410,7 @@ class Book:
         self.checked("I4")
         self.checked("I5", len(self.owed))
         for one, what in self.owed.items():
-            if not self.where.get(one) and one not in self.named and not (self.put_away and one in self.kept):
+            if not self.where.get(one) and one not in self.named:
                 self.wrong(f"I5: {what} {one} is neither in history nor named as left out")
         if self.intents:
             self.wrong(f"I4: {', '.join(self.intents)} is neither committed nor rolled back")

@@ -132,13 +132,17 @@ class Wire:
         """The agent process ends. What it had not written is gone, and of what it had said the last may be."""
         self.say(f"The agent process dies, {len(undone)} effects of {type(event).__name__} not carried out")
         self.book.crashed(self.disk, event, undone)
+        self.calls = self.calls[: self.choices.below(len(self.calls) + 1)]
+        self.end_process()
+
+    def end_process(self) -> None:
+        """There is no agent process: what it was asked and what it had asked for in memory is nobody's any more."""
         self.down, self.state = True, Session()
         for under_way in (self.open, self.begun, self.cut, self.runs, self.denied):
             under_way.clear()
         for heard_by_it in (self.answers, self.orders, self.shows, self.sends):
             heard_by_it.clear()
         self.release = 0
-        self.calls = self.calls[: self.choices.below(len(self.calls) + 1)]
         self.calls.append(q.ChildGone(at=0, child=self.child))
 
     def restart(self) -> None:

@@ -125,27 +125,34 @@ class World(Person):
         self.say("From here on nothing goes wrong any more")
         self.faults, self.healed = frozenset(), True
         self.choices = Choices(0)
+        self._come_back()
+        if dispose:
+            self.feed(ev.Disposed())
+            self._settle()
+            self.say("The session is put away, and loaded again")
+            self.end_process()
+            self._come_back()
+        if self.state.door.holder == OUTSIDE:
+            self.feed(ev.GateReleased())
+        if self.state.chain.plan:
+            self.feed(ev.ModeChanged(plan=False))
+        self._wait_out()
+        while self.tasks and not self.book.broken:
+            self.finish_task()
+        self._settle()
+        if not self.book.broken:
+            self.prompt()
+            self._settle()
+        if not self.book.broken:
+            self._nothing_left()
+
+    def _come_back(self) -> None:
+        """There is an agent process again."""
         while self.down:
             if self.calls:
                 self.hear_call()
             else:
                 self.restart()
-        if dispose:
-            self.feed(ev.Disposed())
-        else:
-            if self.state.door.holder == OUTSIDE:
-                self.feed(ev.GateReleased())
-            if self.state.chain.plan:
-                self.feed(ev.ModeChanged(plan=False))
-            self._wait_out()
-            while self.tasks and not self.book.broken:
-                self.finish_task()
-        self._settle()
-        if not dispose and not self.book.broken:
-            self.prompt()
-            self._settle()
-        if not self.book.broken:
-            self._nothing_left()
 
     def _wait_out(self) -> None:
         """Background work runs for hours: a scheduled prompt is held back no longer than the limit."""
