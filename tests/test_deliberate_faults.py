@@ -22,6 +22,7 @@ HOLDS = ("test_reservations.py", "test_reservation_rules.py")
 TURNS = ("test_turn.py", "test_stop_loop.py")
 NOTICES = ("test_notices_in_turns.py",)
 DEFERRAL = ("test_turn_deferral.py",)
+AWAY_TURNS = ("test_away_at_stop.py",)
 WAITS = ("test_backlog.py", "test_backlog_histories.py")
 
 
@@ -198,6 +199,17 @@ FAULTS = (
     Fault("a rejected list is shown", "core/turn.py", "    if event.todos is not None and pen.turn", "    if pen.turn", ("test_turn_switches.py",)),
     Fault("a follow-up is suggested though work is awaited", "core/turn.py", "may_suggest(pen.chain) and not background(pen)", "may_suggest(pen.chain)", ("test_turn_switches.py",)),
     Fault("observing leaves no record", "core/stop_loop.py", '    if decision.kind == "observed":  # judged', "    if False:  # judged", ("test_turn_switches.py",)),
+    Fault("the guard decides while away", "core/away_at_stop.py", "    if not pen.chain.away:\n        return\n", "    if pen.chain.away:\n        return\n", AWAY_TURNS),
+    Fault("the away check goes on without a claim", "core/continuation.py", "    elif pen.running.claim == \"claimed\":\n        return\n", "    elif pen.running.claim == \"claimed\" or pen.running.stream.away:\n        return\n", AWAY_TURNS),
+    Fault("a claim of the away check locks the guard", "core/stop_loop.py", 'policy = "away" if pen.chain.away', 'policy = "guard" if pen.chain.away', AWAY_TURNS),
+    Fault("a verdict on old facts is sent", "core/away_at_stop.py", "    return pen.running.judged != revision(pen)", "    return False", AWAY_TURNS),
+    Fault("a stale record counts", "core/turn_answers.py", "    if event.stale:\n", "    if event.stale and not event.stale:\n", AWAY_TURNS),
+    Fault("an allow is not recorded", "core/away_at_stop.py", "    elif not verdict.block:\n        ask_commit(pen)\n", "    elif not verdict.block:\n        return\n", AWAY_TURNS),
+    Fault("our own faults block for ever", "core/away_at_stop.py", "elif pen.state.faults > FAULTS_IN_A_ROW:", "elif not pen.state.faults:", AWAY_TURNS),
+    Fault("a block of the judge goes on after a cancel", "core/away_at_stop.py", "    elif held := held_back(pen):\n        pen.on(verdict=None)", "    elif held := \"\":\n        pen.on(verdict=None)", AWAY_TURNS),
+    Fault("a list holds back the wake of a session that waits", "core/chain.py", "and not chain.too_long and not chain.away)", "and not chain.too_long)", AWAY_TURNS),
+    Fault("the away check goes on in plan mode once sent", "core/turn_answers.py", "if not counted or (stream.away is not None and pen.chain.plan):", "if not counted:", AWAY_TURNS),
+    Fault("a slow claim ends the night", "core/away_at_stop.py", "    if stream.claims < FAULTS_IN_A_ROW:", "    if stream.claims < 1:", AWAY_TURNS),
     Fault("a move to the same place ends the chain", "core/door.py", "    elif event.same:\n", "    elif False:\n", ("test_door.py",)),
     Fault("a failed move keeps the gate", "core/door.py", "    if held:\n        open_gate(pen)", "    if held and not why:\n        open_gate(pen)", ("test_door.py",)),
     Fault("settling does not wait for the successor", "core/door.py", "    return pen.turn is None and not", "    return not", ("test_door.py",)),

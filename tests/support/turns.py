@@ -223,9 +223,9 @@ class World:
         return turn is not None and turn.waiting is not None and turn.waiting.id == effect
 
     def _check(self) -> None:
-        begun = {send.entry for send in self.committed if send.attempt}
+        begun = {send.entry for send in self.committed}
         for entry, parts in self.history.items():
-            ours = [part for part in parts if part.kind == "guard"]
+            ours = [part for part in parts if part.kind in ("guard", "away")]
             assert not ours or entry in begun, "our instruction lies in history outside a stream that began (I4)"
         ids = [part.id for parts in self.history.values() for part in parts if part.kind != "guard"]
         assert len(ids) == len(set(ids)), "something is in history twice (I5)"

@@ -30,6 +30,7 @@ from stopwarden.core.chain_words import (
     AutomaticEnded,
     AutomaticFreed,
     AutomaticStarted,
+    AwayChanged,
     BudgetSet,
     CancelAnswered,
     Cancelled,
@@ -114,8 +115,11 @@ def read_claim_answer(claimed: object, queued: object) -> str:
 
 
 def holds_automatic(chain: Chain) -> bool:
-    """Whether unrelated automatic turns are held back."""
-    return chain.priority or (guards.trusted_unfinished(chain.guard) and not chain.too_long)
+    """Whether unrelated automatic turns are held back: by a queued prompt, or by a list, but not while away.
+
+    A session that waits while the person is away is woken by just such turns.
+    """
+    return chain.priority or (guards.trusted_unfinished(chain.guard) and not chain.too_long and not chain.away)
 
 
 def may_start_automatic(chain: Chain, related: bool) -> bool:
@@ -305,6 +309,13 @@ def _change_mode(chain: Chain, event: ModeChanged) -> Stepped:
     if after.admitted is not None:  # it will run in plan mode, so it is no ordinary prompt
         after = after.replace(admitted=after.admitted.replace(founds=""))
     return after, ()
+
+
+def _change_away(chain: Chain, event: AwayChanged) -> Stepped:
+    """A list that is left when away ends, nothing running, was put off by the away check: it holds nobody back."""
+    idle = chain.running is None or chain.running.guest
+    put_off = bool(chain.away) and not event.period and idle and guards.trusted_unfinished(chain.guard)
+    return chain.replace(away=event.period, too_long=chain.too_long or put_off), ()
 
 
 def _rewind(chain: Chain, _: Rewound) -> Stepped:
@@ -507,6 +518,7 @@ EVENTS: Mapping[type[ChainEvent], Callable[[Chain, Any], Stepped]] = {
     ClaimAnswered: _answer_claim,
     Released: _release,
     ModeChanged: _change_mode,
+    AwayChanged: _change_away,
     Rewound: _rewind,
     GateTaken: _take_gate,
     GateReleased: _release_gate,

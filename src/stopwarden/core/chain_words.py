@@ -51,6 +51,7 @@ class Chain(Record):
 
     guard: Guard = Guard()
     plan: bool = False
+    away: str = ""  # the away period that holds; then the guard is not the policy at a stop
     priority_owner: str | None = None  # who yielded to a queued prompt; that prompt goes first
     claims: tuple[Claim, ...] = ()
     last_claim: int = 0
@@ -147,6 +148,12 @@ class ModeChanged(ChainEvent):
     """Plan mode was entered or left, or was found so at a stop."""
 
     plan: bool
+
+
+class AwayChanged(ChainEvent):
+    """Away holds under this period; empty: it does not."""
+
+    period: str
 
 
 class Rewound(ChainEvent):

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from stopwarden.core import chain as chains
 from stopwarden.core import chain_words as words
-from stopwarden.core.failures import FAILURES, fail, give_up_guard, strike
+from stopwarden.core.away_at_stop import ask_commit, claim_failed, is_stale, judge_again
+from stopwarden.core.failures import FAILURES, fail, give_up, strike
 from stopwarden.core.instruction import instruction
 from stopwarden.core.stop_loop import (
     Row,
@@ -37,8 +38,9 @@ from stopwarden.core.turn_state import Pen, Stream
 
 
 def drain(pen: Pen) -> None:
-    """What did the person say meanwhile? Only the guard asks: anybody else's stream is wanted already."""
-    if pen.running.stream.attempt:
+    """What did the person say meanwhile? Only our policies ask: anybody else's stream is wanted already."""
+    stream = pen.running.stream
+    if stream.attempt or stream.away is not None:
         ask_drain(pen, watched=True)
     else:
         pen.go("stream", "stream.show_hook")
@@ -52,7 +54,10 @@ def see_images(pen: Pen) -> None:
 
 
 def weigh_drained(pen: Pen) -> None:
-    """Yield, or send the person's words instead of ours, or go on."""
+    """Yield, or send the person's words instead of ours, or go on.
+
+    In doubt the guard gives up; the away check leaves it to its claim, since nobody may be there to go on.
+    """
     turn = pen.running
     found, claim, stream = turn.found, turn.claim, turn.stream
     assert found is not None
@@ -67,10 +72,10 @@ def weigh_drained(pen: Pen) -> None:
         name = label(pen, "mid_turn")
         pen.on(stream=Stream(parts=kept + found.parts, first=stream.first, label=name), forced=False)
         pen.go("stream", "stream.show_hook")
-    elif claim == "unavailable":
-        give_up_guard(pen, "claim")
-    elif not found.reliable:
-        give_up_guard(pen, "drain")
+    elif stream.attempt and claim == "unavailable":
+        give_up(pen, "claim")
+    elif stream.attempt and not found.reliable:
+        give_up(pen, "drain")
 
 
 def give_way(pen: Pen, drained: tuple[Part, ...] = ()) -> None:
@@ -91,14 +96,18 @@ def forget_hook(pen: Pen) -> None:
 
 
 def look_at_plan(pen: Pen) -> None:
-    """In plan mode the guard sends nothing."""
-    if pen.chain.plan:
-        give_up_guard(pen, "plan")
+    """In plan mode the guard sends nothing. A verdict of the away check is stale then, and judged again."""
+    if pen.chain.plan and pen.running.stream.attempt:
+        give_up(pen, "plan")
 
 
 def decide_again(pen: Pen) -> None:
     """The decision, with the background work of now. Another answer than the one we set out with ends it."""
     turn, stream = pen.running, pen.running.stream
+    if stream.away is not None:
+        if is_stale(pen):
+            judge_again(pen)
+        return
     if stream.closure:
         decision = chains.decide_tool_closure(pen.chain, turn.id, stream.attempt - 1, background(pen), pen.seconds())
     else:
@@ -108,11 +117,13 @@ def decide_again(pen: Pen) -> None:
         return
     if decision.kind == "deferred":
         pen.tell("guard_deferred", unfinished=decision.unfinished)
-    give_up_guard(pen, decision.kind if decision.kind in FAILURES else "inactive")
+    give_up(pen, decision.kind if decision.kind in FAILURES else "inactive")
 
 
 def claim(pen: Pen) -> None:
     """Ask for our place in order. Each stream of ours asks for its own."""
+    stream = pen.running.stream
+    pen.on(stream=stream.replace(claims=stream.claims + 1))
     ask_claim(pen, probe=False)
 
 
@@ -120,8 +131,22 @@ def weigh_claim(pen: Pen) -> None:
     """Only a claim that was granted goes on."""
     if pen.running.claim == "queued":
         give_way(pen)
-    elif pen.running.claim != "claimed":
-        give_up_guard(pen, "claim")
+    elif pen.running.claim == "claimed":
+        return
+    elif pen.running.stream.away is not None:
+        claim_failed(pen)
+    else:
+        give_up(pen, "claim")
+
+
+def keep_verdict(pen: Pen) -> None:
+    """A block of the away check is counted and recorded before it is sent."""
+    if pen.running.stream.away is None or pen.running.verdict is None:  # None: it could not be judged
+        return
+    if is_stale(pen):
+        judge_again(pen)
+    else:
+        ask_commit(pen)
 
 
 def show_hook(pen: Pen) -> None:
@@ -140,9 +165,10 @@ def compress(pen: Pen) -> None:
 
 
 def weigh_compression(pen: Pen) -> None:
-    """Without room the guard does not send; a hook's reason, and whatever the person said, may."""
-    if pen.running.compression_failed and pen.running.stream.attempt:
-        give_up_guard(pen, "compression")
+    """Without room neither policy sends; a hook's reason, and whatever the person said, may."""
+    stream = pen.running.stream
+    if pen.running.compression_failed and (stream.attempt or stream.away is not None):
+        give_up(pen, "compression")
 
 
 def tell_of_gaps(pen: Pen) -> None:
@@ -169,7 +195,10 @@ def send(pen: Pen) -> None:
         fail(pen, "tokens")
         return
     if stream.attempt and (pen.chain.guard.suspended or pen.chain.guard.switch != "on"):
-        give_up_guard(pen, "plan" if pen.chain.plan else "inactive")
+        give_up(pen, "plan" if pen.chain.plan else "inactive")
+        return
+    if stream.away is not None and is_stale(pen):
+        judge_again(pen)
         return
     entry, parts = stream.entry or f"entry-{pen.next_id}", to_send(stream)
     pen.on(stream=stream.replace(entry=entry))
@@ -178,8 +207,10 @@ def send(pen: Pen) -> None:
 
 
 def to_send(stream: Stream) -> tuple[Part, ...]:
-    """All parts of a stream: gap entries, the hook's reason, and the guard's instruction last, none with a closure."""
+    """All parts of a stream: gap entries, the hook's reason, and our policy's words last, none with a closure."""
     parts = stream.notice + stream.parts
+    if stream.away is not None:
+        return (*parts, stream.away)
     if not stream.attempt or stream.closure:
         return parts
     return (*parts, instruction(stream.unfinished, stream.attempt, stream.cap))
@@ -194,6 +225,7 @@ STREAM_ORDER = (
     Row(rule="stream.decide_again", act=decide_again),
     Row(rule="stream.claim", act=claim),
     Row(rule="stream.weigh_claim", act=weigh_claim),
+    Row(rule="stream.keep_verdict", act=keep_verdict),
     Row(rule="stream.show_hook", act=show_hook),
     Row(rule="stream.compress", act=compress),
     Row(rule="stream.weigh_compression", act=weigh_compression),

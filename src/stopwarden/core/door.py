@@ -218,6 +218,7 @@ def place_read(pen: Pen, event: asks.PlaceRead) -> None:
         end_move(pen, move, "unchanged")
     else:
         pen.chained(words.Relocated())
+        pen.set(workspace=pen.state.workspace + 1)
         keep(pen, move.replace(stage="settling", asked=0, due=None))
         begin_settling(pen)
 

@@ -63,20 +63,30 @@ def strike(pen: Pen, point: str) -> Failure:
     return failure
 
 
-def give_up_guard(pen: Pen, point: str) -> None:
-    """The guard cannot have this stream. A hook's block goes on alone; else all is kept, and the turn ends."""
-    failure, stream = strike(pen, point), pen.running.stream
+def give_up(pen: Pen, point: str) -> None:
+    """Our policy cannot have this stream. A hook's block goes on alone; else all is kept, and the turn ends.
+
+    What befalls a stream of the away check costs the guard nothing; but the session stops, and that is told.
+    """
+    stream = pen.running.stream
+    failure = strike(pen, point) if stream.away is None else FAILURES[point]
     if failure.alone and stream.hook is not None:
-        pen.on(stream=stream.replace(attempt=0, closure=False))
+        pen.on(stream=stream.replace(attempt=0, closure=False, away=None))
         pen.go("stream", "stream.show_hook")
         return
     pen.put_away("refused")
-    pen.end(failure.end, failure.rule)
+    if stream.away is None:
+        pen.end(failure.end, failure.rule)
+    else:
+        pen.tell("stopped_with_work_owed", why=point)
+        pen.end("error", failure.rule)
 
 
 def fail(pen: Pen, point: str, why: str = "") -> None:
     """The turn cannot go on: what it has not sent is kept, and it ends as the table says."""
     failure, turn = strike(pen, point), pen.running
+    if turn.stream.away is not None:
+        pen.tell("stopped_with_work_owed", why=point)
     pen.put_away("refused")
     graceful = failure.end == "loop_detected" and turn.kind != FOREGROUND
     pen.end("suspended" if graceful else failure.end, failure.rule, why)

@@ -20,6 +20,7 @@ from stopwarden.core import backlog as backlogs
 from stopwarden.core import chain as chains
 from stopwarden.core import chain_words as words
 from stopwarden.core import guard as guards
+from stopwarden.core.away_at_stop import allow_by_verdict, ask_verdict, hook_stream, weigh_verdict
 from stopwarden.core.backlog_events import Deliver, OwnResultsAsked, RunFire
 from stopwarden.core.bounds import DRAIN_DEADLINE_MS
 from stopwarden.core.failures import fail, strike
@@ -65,9 +66,12 @@ def take_drained(pen: Pen, found: Found) -> None:
 
 def ask_claim(pen: Pen, *, probe: bool) -> None:
     """Ask for the next place in order. A probe only wants to know whether the hint was true."""
+    turn = pen.running
+    owner = turn.owner
+    policy = "away" if pen.chain.away and not turn.stream.attempt else "guard"
     pen.on(claim="")
-    pen.ask("claim", Claim, pen.state.now + DRAIN_DEADLINE_MS, owner=pen.running.owner, probe=probe)
-    pen.chained(words.ClaimSent(id=pen.next_id - 1, owner=pen.running.owner))
+    pen.ask("claim", Claim, pen.state.now + DRAIN_DEADLINE_MS, owner=owner, probe=probe)
+    pen.chained(words.ClaimSent(id=pen.next_id - 1, owner=owner, policy=policy))
 
 
 def background(pen: Pen) -> bool:
@@ -79,6 +83,11 @@ def inspects(pen: Pen) -> bool:
     """Whether the guard has something to say in this turn."""
     running = pen.chain.running
     return running is not None and not running.guest and guards.needs_inspection(pen.chain.guard)
+
+
+def may_go_on(pen: Pen) -> bool:
+    """Whether a policy of ours may have a reason to go on at this stop."""
+    return inspects(pen) or (bool(pen.chain.away) and not chains.is_cancelled(pen.chain))
 
 
 def begin_stream(pen: Pen, stream: Stream) -> None:
@@ -97,9 +106,15 @@ def label(pen: Pen, suffix: str) -> str:
 
 
 def plan_mode(pen: Pen) -> None:
-    """In plan mode nothing goes on by itself."""
-    if pen.chain.plan:
-        pen.end("plan_mode", strike(pen, "plan").rule)
+    """In plan mode nothing goes on by itself; while away that is recorded, since the session waits for the person."""
+    if not pen.chain.plan:
+        return
+    failure = strike(pen, "plan")
+    if pen.chain.away:
+        pen.on(hook=None)
+        pen.go("stop", "stop.ask_verdict")
+    else:
+        pen.end("plan_mode", failure.rule)
 
 
 def yielded(pen: Pen) -> None:
@@ -111,7 +126,7 @@ def yielded(pen: Pen) -> None:
 def drain(pen: Pen) -> None:
     """A stop that would be continued is looked at first."""
     pen.on(found=None, claim="")
-    if inspects(pen):
+    if may_go_on(pen):
         ask_drain(pen, watched=True)
 
 
@@ -135,7 +150,7 @@ def weigh_drained(pen: Pen) -> None:
         return
     if claim == "unavailable":
         strike(pen, "claim")
-    elif not found.reliable and not found.parts:
+    elif not found.reliable and not found.parts and inspects(pen):
         strike(pen, "drain")
     if found.parts:
         pen.chained(words.MidTurnAccepted(turn=turn.id))
@@ -149,7 +164,7 @@ def own_results(pen: Pen) -> None:
     Only where nobody else may want them: a chain that the guard does not hold leaves them to a turn of
     their own.
     """
-    if not any(result.related for result in pen.backlog.results) or not inspects(pen):
+    if not any(result.related for result in pen.backlog.results) or pen.guest or not may_go_on(pen):
         return
     name = label(pen, "background_result")
     given = pen.waited(OwnResultsAsked(turn=name, holding=pen.holding()))
@@ -175,7 +190,7 @@ def hooks(pen: Pen) -> None:
     if pen.state.hooks and turn.kind == FOREGROUND and turn.hook_blocks < pen.state.hook_cap:
         pen.ask("hooks", RunHooks, forced=turn.forced, reply=turn.reply)
     else:
-        pen.go("stop", "stop.policy")
+        pen.go("stop", "stop.ask_verdict")
 
 
 def count_hook(pen: Pen) -> None:
@@ -190,7 +205,7 @@ def count_hook(pen: Pen) -> None:
 
 
 def policy(pen: Pen) -> None:
-    """The guard decides. Either reason goes on, the hook's first; without one the turn ends and says why."""
+    """Away does not hold: the guard decides. The hook's reason goes first; without any the turn ends and says why."""
     turn = pen.running
     decision = chains.decide(pen.chain, turn.id, background(pen), pen.seconds())
     if decision.kind == "observed":  # judged and recorded, and nothing more
@@ -203,11 +218,8 @@ def policy(pen: Pen) -> None:
     elif turn.hook is None and decision.kind != "continue":
         allow(pen, decision)
     else:
-        stream = Stream(label=label(pen, "stop_hook" if turn.hook else "todo_stop_guard"))
-        if turn.hook is not None:
-            reason = Part(kind="hook_reason", id=f"{turn.id}-hook-{turn.labels}", text=turn.hook.reason)
-            stream = stream.replace(parts=(reason,), hook=turn.hook)
-            pen.on(hook_streams=turn.hook_streams + 1)
+        name = label(pen, "stop_hook" if turn.hook else "todo_stop_guard")
+        stream = hook_stream(pen, name) if pen.running.hook else Stream(label=name)
         if decision.kind == "continue":
             stream = stream.replace(attempt=decision.attempt, cap=decision.cap, unfinished=decision.unfinished)
         begin_stream(pen, stream)
@@ -249,5 +261,8 @@ STOP_ORDER = (
     Row(rule="stop.confirm_queue_again", act=confirm_queue),
     Row(rule="stop.weigh_drained_again", act=weigh_drained),
     Row(rule="stop.count_hook", act=count_hook),
-    Row(rule="stop.policy", act=policy),  # 7, 8, 9
+    Row(rule="stop.ask_verdict", act=ask_verdict),  # 7, 8, 9 while away
+    Row(rule="stop.weigh_verdict", act=weigh_verdict),
+    Row(rule="stop.allow_by_verdict", act=allow_by_verdict),
+    Row(rule="stop.policy", act=policy),  # 7, 8, 9 otherwise
 )

@@ -20,6 +20,7 @@ May not live here: the guard and its suspensions (`guard`, `chain`), the queues 
 
 from __future__ import annotations
 
+from stopwarden.core import away_words as away
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain as chains
 from stopwarden.core import chain_words as words
@@ -27,6 +28,7 @@ from stopwarden.core import door
 from stopwarden.core import door_events as asks
 from stopwarden.core import guard as guards
 from stopwarden.core import turn_events as ev
+from stopwarden.core.away_at_stop import fault
 from stopwarden.core.continuation import STREAM_ORDER, TOOL_ORDER
 from stopwarden.core.lineage import Deferral, relevant_background, waited
 from stopwarden.core.stop_loop import STOP_ORDER, ask_claim, background, carried_parts, take_drained
@@ -226,7 +228,7 @@ def queue_seen(pen: Pen, event: ev.PromptQueuedSeen) -> None:
     turn = pen.turn
     if turn is None or turn.abort or turn.waiting is None or turn.waiting.what != "hooks":
         return
-    if pen.chain.guard.switch != "on":
+    if pen.chain.guard.switch != "on" and not pen.chain.away:
         return
     pen.on(hooks_out=turn.waiting, waiting=None)
     ask_claim(pen, probe=True)
@@ -238,6 +240,14 @@ def released(pen: Pen, event: ev.QueueReleased) -> None:
 
 def mode_changed(pen: Pen, event: ev.ModeChanged) -> None:
     pen.chained(words.ModeChanged(plan=event.plan))
+
+
+def away_set(pen: Pen, event: away.AwaySet) -> None:
+    pen.chained(words.AwayChanged(period=event.period))
+
+
+def fences_changed(pen: Pen, event: away.FencesChanged) -> None:
+    pen.set(fences=pen.state.fences + 1)
 
 
 def switch_set(pen: Pen, event: ev.SwitchSet) -> None:
@@ -329,6 +339,8 @@ def ticked(pen: Pen, event: ev.Tick) -> None:
         pen.on(waiting=None)
         if waiting.what == "claim":
             settle(pen, waiting.id, "deadline")
+        elif waiting.what in ("verdict", "commit"):
+            fault(pen, "no answer in time")
         else:
             pen.set(late_drains=(*pen.state.late_drains, waiting.id))
             strike_drain(pen)
@@ -378,6 +390,8 @@ EVENTS: Mapping[type[Record], Callable[[Pen, Any], None]] = {
     ev.ModeChanged: mode_changed,
     ev.SwitchSet: switch_set,
     ev.BudgetSet: budget_set,
+    away.AwaySet: away_set,
+    away.FencesChanged: fences_changed,
     ev.TodoWritten: todo_written,
     ev.BackgroundChanged: background_changed,
     ev.ResultArrived: result_arrived,

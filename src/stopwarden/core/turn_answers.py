@@ -8,12 +8,14 @@ from it, trust never), and everything else passes unheard.
 
 from __future__ import annotations
 
+from stopwarden.core import away_words as away
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain as chains
 from stopwarden.core import chain_words as words
 from stopwarden.core import turn_events as ev
+from stopwarden.core.away_at_stop import fault, judge_again
 from stopwarden.core.bounds import DRAIN_TIMEOUTS_MAX
-from stopwarden.core.failures import fail, give_up_guard
+from stopwarden.core.failures import fail, give_up
 from stopwarden.core.stop_loop import take_drained
 from stopwarden.core.turn_state import Found, HookSaid, Pen, Stream, illegal
 
@@ -134,7 +136,7 @@ def accepted(pen: Pen, event: ev.ProviderAccepted) -> None:
     if stream.attempt:
         committed = words.AttemptCommitted(turn=turn.id, attempt=stream.attempt, at=pen.seconds())
         counted = not any(isinstance(effect, words.CommitRefused) for effect in pen.chained(committed))
-    if not counted:
+    if not counted or (stream.away is not None and pen.chain.plan):
         refuse_late_commit(pen)
         return
     pen.do(ev.WriteHistory, act="commit", entry=stream.entry)
@@ -152,7 +154,10 @@ def refuse_late_commit(pen: Pen) -> None:
     pen.on(waiting=None)
     if turn.abort:
         return
-    give_up_guard(pen, "plan" if pen.chain.plan else "inactive")
+    if turn.stream.away is not None:
+        judge_again(pen)
+        return
+    give_up(pen, "plan" if pen.chain.plan else "inactive")
 
 
 def refused(pen: Pen, event: ev.ProviderRefused) -> None:
@@ -200,10 +205,30 @@ def tools_done(pen: Pen, event: ev.ToolsDone) -> None:
     pen.on(tool_parts=event.parts, tool_stop=event.stop)
 
 
+def judged(pen: Pen, event: away.Judged) -> None:
+    """The away check's verdict; what it comes to is the next row's."""
+    if event.verdict is None:
+        fault(pen, event.failed)
+    else:
+        pen.on(verdict=event.verdict)
+
+
+def verdict_kept(pen: Pen, event: away.VerdictKept) -> None:
+    """It is counted and in the record; or it is judged again; or it is a fault of ours."""
+    if event.stale:
+        judge_again(pen)
+    elif event.failed:
+        fault(pen, event.failed)
+    else:
+        pen.set(faults=0)
+
+
 ANSWERS: Mapping[tuple[str, type[ev.Answer]], Callable[[Pen, Any], None]] = {
     ("drain", ev.DrainAnswered): drained,
     ("claim", ev.ClaimAnswered): claim_answered,
     ("hooks", ev.HookAnswered): hooks_answered,
+    ("verdict", away.Judged): judged,
+    ("commit", away.VerdictKept): verdict_kept,
     ("model", ev.ModelChosen): model_chosen,
     ("compress", ev.CompressionDone): compressed,
     ("compress", ev.CompressionFailed): not_compressed,

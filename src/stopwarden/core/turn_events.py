@@ -26,7 +26,7 @@ FOREGROUND, CRON, NOTIFICATION = "foreground", "cron", "notification"
 
 
 class Part(Record):
-    """A piece of what is sent. Kinds: user, mid_turn, tool_result, hook_reason, guard, result, fire, gap."""
+    """A piece of what is sent. Kinds: user, mid_turn, tool_result, hook_reason, guard, away, result, fire, gap."""
 
     kind: str
     id: str

@@ -38,6 +38,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from stopwarden.core.away_words import Revision
+    from stopwarden.core.events import Verdict
     from stopwarden.core.gaps import Gap
     from stopwarden.core.lineage import Task
 
@@ -50,7 +52,7 @@ class Waiting(Record):
     """The effect whose answer the turn needs. Past `due` there will be none in time."""
 
     id: int
-    what: str  # drain, claim, hooks, model, compress, tokens, send, stream, tools
+    what: str  # drain, claim, hooks, verdict, commit, model, compress, tokens, send, stream, tools
     due: int | None = None
     owner: str | None = None
 
@@ -83,6 +85,8 @@ class Stream(Record):
     closure: bool = False  # the list is finished: only tool results go back
     unfinished: int = 0
     first: bool = True  # of its continuation, no tool batch in between
+    away: Part | None = None  # the reason of the away check; it goes last and is never stored but with its stream
+    claims: int = 0  # asked for this stream
     hook: HookSaid | None = None  # this continuation also follows a block of the hooks
     entry: str = ""  # staged in history, not yet committed or rolled back
     begun: bool = False  # the provider has answered with a first event
@@ -105,6 +109,8 @@ class Turn(Record):
     stream: Stream = Stream()
     found: Found | None = None
     claim: str = ""  # what the last claim came to: claimed, queued or unavailable
+    judged: Revision | None = None  # what the away check's verdict on this stop is judged by
+    verdict: Verdict | None = None
     hook: HookSaid | None = None
     hook_blocks: int = 0  # in a row
     hook_streams: int = 0
@@ -129,6 +135,9 @@ class Session(Record):
     hook_cap: int = bounds.HOST_CAP_DEFAULT
     tasks: tuple[Task, ...] = ()  # background work the host knows of
     now: int = 0  # milliseconds
+    workspace: int = 0  # how often the session has moved
+    fences: int = 0  # how often its holds have changed
+    faults: int = 0  # stops in a row that could not be judged or recorded while away
     deferral: Deferral = Deferral()
     door: Door = Door()
     retry_at: int = 0  # milliseconds; before that no automatic turn begins
@@ -260,7 +269,7 @@ class Pen:
 
     def holding(self) -> Holding:
         """What holds automatic turns back now."""
-        blocks = guards.trusted_unfinished(self.chain.guard)
+        blocks = guards.trusted_unfinished(self.chain.guard) and not self.chain.away
         return Holding(guard_blocks=blocks, fifo_priority=self.chain.priority, too_long=self.chain.too_long)
 
     def seconds(self) -> int:
