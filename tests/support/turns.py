@@ -211,7 +211,16 @@ class World:
                 self.staged[effect.entry] = effect
                 self.sent.append(effect)
                 self.open[effect.id] = effect
-            case ev.Tell() | ev.Pass() | ev.BeginTurn() | ev.EndTurn() | ev.Refuse() | ev.ShowPlan() | ev.Suggest():
+            case (
+                ev.Tell()
+                | ev.Pass()
+                | ev.HoldWords()
+                | ev.BeginTurn()
+                | ev.EndTurn()
+                | ev.Refuse()
+                | ev.ShowPlan()
+                | ev.Suggest()
+            ):
                 pass
             case asks.MoveEnded() | asks.GateSettled() | asks.LoadEnded() | asks.StartCron():
                 pass

@@ -116,7 +116,7 @@ class Disk:
         written: list[ev.WriteHistory] = []
         held = tuple(self.held.values())
         for entry, staged in self.staged.items():
-            parts = tuple(part for part in staged if part.kind not in (*CARRIED, "guard"))
+            parts = tuple(part for part in staged if part.kind not in (*CARRIED, "guard", "away"))
             held = tuple(part for part in held if part not in parts)
             written.append(ev.WriteHistory(id=0, act="roll_back", entry=entry))
             if parts:
