@@ -83,7 +83,7 @@ def go_on(pen: Pen) -> None:
             return
         else:
             act, following = WALK[turn.order, turn.row]
-            pen.writing().row = following  # type: ignore[misc]
+            pen.writing().row = following
             act(pen)
 
 

@@ -42,7 +42,7 @@ def answered(pen: Pen, event: ev.Answer) -> None:
     if take is None:
         raise illegal(event, f"the answer to {waiting.what} is another")
     if waiting.what != "send" or not isinstance(event, ev.ProviderAccepted):
-        pen.on(waiting=None)
+        pen.writing().waiting = None
     take(pen, event)
 
 

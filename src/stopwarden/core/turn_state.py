@@ -197,8 +197,8 @@ class Pen:
         running = self.chain.running
         return running is not None and running.guest
 
-    def writing(self) -> Turn:
-        """The running turn, open from here to the end of the step."""
+    def writing(self) -> Any:
+        """The running turn, open from here to the end of the step: its fields can be set. Quicker than `on`."""
         turn = self.turn
         assert turn is not None
         if type(turn) is Turn:
@@ -215,7 +215,8 @@ class Pen:
 
     def go(self, order: str, row: str = "") -> None:
         """Let the running turn go on in another table, or at a row of it."""
-        self.on(order=order, row=row)
+        turn = self.writing()
+        turn.order, turn.row = order, row
 
     def do(self, effect: type[Effect], /, **fields: Any) -> int:
         """Ask for an effect; answers its id."""
@@ -227,7 +228,7 @@ class Pen:
         """Ask for an effect and let the turn wait for its answer, until `due` where that is given."""
         made = self.do(effect, **fields)
         turn = self.writing()
-        turn.waiting = Waiting(id=made, what=what, due=due, owner=turn.owner)  # type: ignore[misc]
+        turn.waiting = Waiting(id=made, what=what, due=due, owner=turn.owner)
 
     def tell(self, kind: str, **detail: int | str) -> None:
         """Tell people what happened, in fields a program can read."""
