@@ -38,6 +38,15 @@ check: $(VENV)/dev.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The tests that drive the core in their own process: what they do not reach, no quick test tells of.
+CORE_TESTS := $(sort $(addprefix tests/test_,$(addsuffix .py,away_check backlog backlog_histories bounds chain \
+  chain_histories claim_hosts field_reports gather guard leases ledger lineage periods queue ready reasons \
+  reservation_rules reservations schedules session_state stop_loop two_sessions values wakes)) $(wildcard tests/test_turn*.py))
+
+coverage: $(VENV)/dev.ready  ## every branch of core/ is taken by a quick test, or this fails
+	$(BIN)/python -m coverage run -m pytest -p no:xdist -m "not slow and not real_host" $(CORE_TESTS)
+	$(BIN)/python -m coverage report
+
 bench: $(VENV)/dev.ready  ## ratios against named peers, interleaved in one run
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m bench
 

@@ -228,6 +228,12 @@ def test_an_item_in_the_list_twice_counts_once() -> None:
     assert Night(*items("A"), *items("A", "B")).stop().owed == ("A", "B")
 
 
+def test_what_a_source_gives_back_to_the_person_is_neither_owed_nor_awaited() -> None:
+    """An item that already stands as handed back: nothing to do and nothing to wait for, as if it were not there."""
+    night = Night(Item(id="A", title="do A", state="handed_back", before="open", source="TODO.md"))
+    assert (night.stop(SOON).rule, night.lines) == ("away.waiting_nothing_owed", [])
+
+
 @pytest.mark.case("BR-020", "A142")
 @pytest.mark.parametrize("given_up", ["waiting", "removed", "dropped"])
 def test_what_the_agent_parks_or_removes_stays_owed_for_one_more_block(given_up: str) -> None:
@@ -320,6 +326,16 @@ def test_a_persons_cancel_holds_until_an_ordinary_prompt() -> None:
     assert night.prompt("wake").stop().kind == "cancelled"
     assert night.prompt("notification").stop().kind == "cancelled"
     assert night.prompt("person").stop().block
+
+
+def test_switched_off_until_a_time_the_session_waits_for_that_time() -> None:
+    """Nothing is blocked; the session is missed if it sleeps on past the end, but only while the person is away."""
+    until = NIGHT + 1800
+    night = Night(*items("A"), mode="off", paused_until=until)
+    verdict = night.stop()
+    assert (verdict.kind, verdict.rule, verdict.deadline) == ("waiting", "policy.paused", until)
+    assert (night.state.next_look, night.state.next_look_latest) == (until, until)
+    assert Night(*items("A"), mode="off", paused_until=until, period=None).stop().rule == "policy.off"
 
 
 @pytest.mark.case("BR-172")

@@ -270,6 +270,12 @@ def test_a_result_that_is_told_again_and_again_is_one_result() -> None:
     assert waiting(after(state, ResultCame(result=again.replace(kind="agent")))) == ["r-again"], "another task"
 
 
+def test_a_fire_that_is_told_again_waits_once() -> None:
+    """The same id came already: nothing changes, and nobody is told."""
+    state = after(Backlog(), *fired(cron("c1")))
+    assert step(state, *fired(cron("c1"))) == (state, ())
+
+
 def test_what_was_left_out_is_not_left_out_twice() -> None:
     """A host that repeats an omitted result opens no second entry, before and after all know of it."""
     full = after(CHAIN, *came(*(new(f"r{i}") for i in range(20)), new("out")))

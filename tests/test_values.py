@@ -138,3 +138,15 @@ def test_a_class_is_compiled_when_it_has_made_many_and_not_before() -> None:
     made.append(place(kind="a"))
     assert len(set(made)) == 1
     assert [one.kind for one in place.many(2, {"kind": ["a", "b"]})] == ["a", "b"]
+
+
+def test_many_records_are_made_from_columns() -> None:
+    """A field without a column keeps its default; a column that is unknown, missing or of another length is refused."""
+    assert Place.many(2, {"kind": ["a", "b"], "other": [1, 2]}) == [Place(kind="a", other=1), Place(kind="b", other=2)]
+    assert Place.many(0, {"kind": []}) == []
+    with pytest.raises(TypeError, match="colour"):
+        Place.many(1, {"kind": ["a"], "colour": ["red"]})
+    with pytest.raises(TypeError, match="kind"):
+        Place.many(1, {"other": [1]})
+    with pytest.raises(ValueError, match="other has 1 values, not 2"):
+        Place.many(2, {"kind": ["a", "b"], "other": [1]})
