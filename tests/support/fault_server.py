@@ -80,9 +80,7 @@ class FaultServer:
 
     def close(self) -> None:
         """Lets the server end."""
-        assert self._server.stdin is not None
-        self._server.stdin.close()
-        self._server.wait(timeout=10)
+        self._server.communicate(timeout=30)
 
 
 def serve(room: pathlib.Path) -> None:
