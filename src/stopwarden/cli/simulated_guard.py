@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from stopwarden.core.errors import UsageError
 from stopwarden.sim import guard_run, guard_story
-from stopwarden.sim.guard_book import PROMISES, RACES
+from stopwarden.sim.guard_book import PROMISES
 from stopwarden.sim.guard_faults import FAULTS, drawn
+from stopwarden.sim.guard_races import RACES
 
 if TYPE_CHECKING:
     import argparse

@@ -37,35 +37,13 @@ PROMISES: Mapping[str, str] = {
     "as removed, refused, cancelled or left out",
     "I6": "nothing sent by the guard after a cancel, in plan mode, after a rewind, a move, a dispose or a claim that "
     "was not granted, until an ordinary prompt begins",
+    "I8": "the same event on the same state has the same outcome",
     "I10": "the intent to send on disk before the send; nothing that was written down lost when the agent process dies "
     "at any effect; no stream of the guard for a list of an earlier process",
     "Waiting": "nothing sent by the guard while a shell of its chain still runs; no stop put off for shells of an "
     "older chain; no scheduled prompt held back beyond the limit",
     "Legal": "no event of a legal world is refused",
     "Rest": "once nothing goes wrong any more, every prompt, message and turn comes to its end",
-}
-RACES: Mapping[str, str] = {
-    "tombstone installed": "a release overtook the answer to its owner's claim",
-    "late release": "a release came for an owner that waits no more",
-    "promotion during a claim": "the next prompt was given out while an older claim was not answered",
-    "late claim": "the answer to a claim came after its turn had given up on it",
-    "stale commit": "trust went while the provider made up its mind",
-    "late drain": "words came after their drain had been given up",
-    "superseded in stream": "a newer prompt came while a stream ran",
-    "cancelled in stream": "a cancel came while a stream ran",
-    "hook cut short": "a queued prompt was confirmed while the hooks were out",
-    "yielded": "a turn gave way to a queued prompt",
-    "left-over words": "words that no drain took became a prompt",
-    "carried words": "words that missed their drain came with the next prompt",
-    "settle deadline": "the queue went on without the child's word",
-    "never begun": "an admitted prompt was cancelled before it began",
-    "late todo write": "a turn that unwinds wrote a list",
-    "crash": "the agent process ended, at any effect",
-    "crash between acceptance and commit": "the provider has a stream that history does not know of",
-    "crash with a send staged": "an intent to send was found by the next process",
-    "crash with a stream of the guard staged": "and it was one of the guard's",
-    "crash while a result arrives": "before or after it was written down",
-    "answer to a dead process": "a claim or a drain was answered to a process that was gone",
 }
 
 
@@ -158,7 +136,7 @@ class Book:
                 self.told[event.fire.id] = self.tasks.get(event.fire.job, ("wakeup", self.era))
             case asks.PlaceRead() if self.reading.pop(event.id, "") and not event.same:
                 self.forbid("a move to another directory")
-            case ev.Rewound() | ev.Disposed():
+            case ev.Rewound() | ev.Disposed() | waits.Cleared():
                 self.forbid(f"a session {type(event).__name__.lower()}")
             case ev.Tick():
                 self.clock = max(self.clock, event.now)

@@ -26,6 +26,7 @@ FAULTS: Mapping[str, str] = {
     "gone_bridge": "claims and drains fail at once",
     "no_drain": "the bridge knows no drain",
     "refused_send": "the provider does not begin a stream",
+    "outage": "the provider refuses everything for a while",
     "broken_send": "a stream ends early",
     "failing_hook": "the Stop hooks cannot be asked",
     "stopped_tools": "a protection stops a batch of tools",
@@ -46,6 +47,7 @@ HABITS: Mapping[str, str] = {
     "moves": "the session is closed, moved, rewound",
     "schedules": "schedules fire",
     "background": "tools set work going that tells of itself later",
+    "registers": "background turns are announced to the owner",
     "floods": "background work tells more than can wait",
     "hooks": "there are Stop hooks",
 }

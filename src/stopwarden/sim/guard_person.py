@@ -89,6 +89,10 @@ class Person(Work):
         """Between turns, history is taken back."""
         self.feed(ev.Rewound())
 
+    def clear(self) -> None:
+        """Between turns, the conversation is emptied."""
+        self.feed(waits.Cleared())
+
     def gate(self) -> None:
         """Somebody outside closes the session, may wait until all rests, and opens it again."""
         door = self.state.door

@@ -27,8 +27,9 @@ from stopwarden.core.queue import TAKES
 from stopwarden.core.stop_loop import ALLOWED
 from stopwarden.core.turn import EVENTS
 from stopwarden.core.turn_answers import ANSWERS
-from stopwarden.sim.guard_book import PROMISES, RACES
+from stopwarden.sim.guard_book import PROMISES
 from stopwarden.sim.guard_faults import FAULTS, drawn
+from stopwarden.sim.guard_races import RACES
 from stopwarden.sim.guard_world import World
 
 if TYPE_CHECKING:

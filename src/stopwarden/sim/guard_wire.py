@@ -25,6 +25,7 @@ from stopwarden.core.turn_state import Session
 from stopwarden.sim.guard_book import Book
 from stopwarden.sim.guard_disk import Disk
 from stopwarden.sim.guard_faults import Choices
+from stopwarden.sim.guard_races import ON_QUEUE, ON_SESSION, look
 
 if TYPE_CHECKING:
     from stopwarden.core.lineage import Task
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from stopwarden.sim.guard_faults import Plan
 
 SESSION, CLIENTS = "s", ("desk", "phone")
+JUDGED_TWICE = 31  # a mask: one event in so many and one is stepped a second time
 CRASHES = 3  # at most so many in one history
 
 
@@ -42,11 +44,11 @@ class Wire:
         self.plan, self.told = plan, told
         self.faults, self.habits = frozenset(plan.faults), frozenset(plan.habits)
         self.book = Book()
-        self.state = Session(hooks="hooks" in plan.habits)
+        self.state: Session = Session(hooks="hooks" in plan.habits)
         self.disk = Disk()
         self.lives, self.life_from, self.down = 1, 1, False  # of the agent process
         self.child = "child1"
-        self.queue = queues.open_queue(SESSION, self.child)
+        self.queue: q.Queue = queues.open_queue(SESSION, self.child)
         self.choices = Choices(0)
         self.now = 0
         self.events = 0
@@ -64,6 +66,8 @@ class Wire:
         self.shows: list[ShowGaps] = []
         self.sends: list[str] = []  # messages to agents under way
         self.tasks: tuple[Task, ...] = ()  # background work there is
+        self.turn = ""  # a background turn that the owner knows of
+        self.outage = 0  # so many sends more are refused
         self.names, self.prompts = 0, 0
         self.healed = False
         for client in CLIENTS:
@@ -100,17 +104,22 @@ class Wire:
             book.race("late drain")
         if isinstance(event, ev.ClaimAnswered) and event.id in book.claims and not self._waits_for(event.id):
             book.race("late claim")
+        look(ON_SESSION, self, event)
         book.heard(event)
-        before = self.state.chain
+        before = self.state
         try:
-            self.state, effects = step(self.state, event)
+            self.state, effects = step(before, event)
         except IllegalEventError as error:
             book.wrong(f"Legal: {error}")
             return
+        if not self.events & JUDGED_TWICE:
+            book.checked("I8")
+            if (self.state, effects) != step(before, event):
+                book.wrong(f"I8: {kind} has two outcomes on one state")
         if self.told is not None:
             self.say(f"  session <- {shown(event)}")
-        ours = self.disk.stages_ours  # the worst moment comes seldom enough
-        crash = self.lives <= CRASHES and self.fault("crash", 2 if ours else 50)
+        odds = 2 if self.disk.stages_ours else 8 if self.queue.drain is not None else 50  # the worst moments are rare
+        crash = self.lives <= CRASHES and self.fault("crash", odds)
         done = self.choices.below(len(effects) + 1) if crash else len(effects)
         for effect in effects[:done]:
             self.do(effect)
@@ -118,7 +127,7 @@ class Wire:
             self.crash(event, effects[done:])
             return
         if isinstance(event, ev.QueueReleased):
-            book.tombstones(effects, len(tombstones(self.state.chain)) > len(tombstones(before)))
+            book.tombstones(effects, len(tombstones(self.state.chain)) > len(tombstones(before.chain)))
 
     def do(self, effect: ev.Effect) -> None:
         """An effect of the session is carried out: on disk what belongs there, and on its way."""
@@ -142,7 +151,7 @@ class Wire:
             under_way.clear()
         for heard_by_it in (self.answers, self.orders, self.shows, self.sends):
             heard_by_it.clear()
-        self.release = 0
+        self.release, self.turn = 0, ""
         self.calls.append(q.ChildGone(at=0, child=self.child))
 
     def restart(self) -> None:
@@ -176,8 +185,19 @@ class Wire:
                 self._ask_claim(effect)
             case ev.Abort():
                 self._abort(effect)
+            case ev.BeginTurn(kind=ev.NOTIFICATION) if "registers" in self.habits:
+                epoch = max(0, self.queue.cancel_epoch - self.fault("late", 2))
+                ask = q.StartTurn(
+                    at=0, request=str(effect.id), session=SESSION, child=self.child, turn=effect.turn, epoch=epoch
+                )
+                self.calls.append(ask)
             case ev.EndTurn():
                 kind = effect.kind
+                if effect.turn == self.turn:
+                    self.turn = ""
+                if effect.turn.startswith("auto-") and "registers" in self.habits:
+                    over = q.EndTurn(at=0, request="", session=SESSION, child=self.child, turn=effect.turn)
+                    self.calls.append(over)
                 failed = kind in ("error", "max_tokens", "loop_detected")
                 self.settle(effect.turn, "cancelled" if kind == "cancelled" else "failed" if failed else "completed")
             case ev.Refuse():
@@ -227,7 +247,13 @@ class Wire:
             self.answers.append(ev.ClaimAnswered(id=effect.id))
         else:
             self.calls.append(
-                q.AskClaim(at=0, request=str(effect.id), session=SESSION, child=self.child, prompt=effect.owner)
+                q.AskClaim(
+                    at=0,
+                    request=str(effect.id),
+                    session=SESSION,
+                    child=self.child,
+                    prompt=effect.owner or self.turn or None,
+                )
             )
 
     def _abort(self, effect: ev.Abort) -> None:
@@ -242,6 +268,7 @@ class Wire:
     def owner(self, event: q.QueueEvent) -> None:
         """The owner's queue takes an event."""
         event = event.replace(at=max(0, self.now))
+        look(ON_QUEUE, self, event)
         self.book.hit(f"queue {type(event).__name__}")
         self.book.checked("Legal")
         self.events += 1
@@ -280,6 +307,12 @@ class Wire:
                 assert isinstance(event, q.QueueEvent)
                 said = ev.DrainAnswered(id=int(effect.request), parts=parts, hint=effect.has_queued_prompt)
                 self.answers.append(said.replace(hint=None) if self.fault("lying_bridge", 5) else said)
+            case q.AnswerTurn() if effect.accepted:
+                turn = self.state.turn  # it may be over already
+                assert isinstance(event, q.StartTurn)
+                self.turn = event.turn if turn is not None and turn.id == event.turn and not self.down else ""
+            case q.AnswerTurn():
+                self.book.race("background turn refused")
             case q.ResolveMessages():
                 self.reads.append(effect)
             case q.StartTimer():

@@ -23,6 +23,7 @@ from stopwarden.sim.guard_wire import Wire
 if TYPE_CHECKING:
     from stopwarden.core.record import Record
 
+OUTAGE = 8  # sends
 KINDS = ("agent", "shell", "monitor", "workflow", "wakeup")
 LISTS = tuple(
     TodoList(
@@ -112,7 +113,10 @@ class Work(Wire):
     def _answer_send(self, effect: ev.Send) -> None:
         number = effect.id
         if number not in self.begun:
-            if number in self.cut or self.fault("refused_send", 6):
+            if not self.outage and self.fault("outage", 20):
+                self.outage = OUTAGE
+            self.outage = max(0, self.outage - 1) if not self.healed else 0
+            if number in self.cut or self.outage or self.fault("refused_send", 6):
                 del self.open[number]
                 self.feed(ev.ProviderRefused(id=number, why="error"))
             else:
@@ -145,6 +149,8 @@ class Work(Wire):
                 target = self.tasks[self.choices.below(len(self.tasks))].id
                 team = self.choices.below(8) == 7
                 self.feed(waits.MessageSending(send=self.sends[-1], agent=target, team=team))
+                if self.choices.one_in(3):
+                    self.finish_task()
             if "background" in self.habits and self.choices.one_in(3):
                 self._spawn()
         if self.sends:

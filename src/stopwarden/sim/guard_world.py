@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stopwarden.core import door_events as asks
+from stopwarden.core import queue as queues
 from stopwarden.core import queue_words as q
 from stopwarden.core import turn_events as ev
 from stopwarden.core.bounds import DRAIN_DEADLINE_MS
@@ -21,15 +22,17 @@ from stopwarden.core.door import OUTSIDE
 from stopwarden.core.queue_move import live_queued
 from stopwarden.sim.guard_faults import Choices
 from stopwarden.sim.guard_person import Person
+from stopwarden.sim.guard_wire import CLIENTS, SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stopwarden.sim.guard_faults import Plan
 
+CLOSED_IN = 12  # so many seeds, one of those that end put away is closed by the owner too
 LOADED_IN = 4  # so many seeds, one begins with a session that is loaded
 # After these, what was tried in vain and what a paused chain holds back waits for the person's next prompt.
-WAITS_FOR_A_PROMPT = frozenset({"refused_send", "broken_send", "no_room", "failing_hook"})
+WAITS_FOR_A_PROMPT = frozenset({"refused_send", "outage", "broken_send", "no_room", "failing_hook"})
 PROMPTS, QUIET_STEPS = 3, 4_000  # PROMPTS: an eager person has at most so many waiting
 
 
@@ -127,8 +130,12 @@ class World(Person):
         self.choices = Choices(0)
         self._come_back()
         if dispose:
+            if self.plan.seed % CLOSED_IN == 0:
+                self.owner(q.Close(at=0))
             self.feed(ev.Disposed())
             self._settle()
+            if self.queue.closing:
+                self._open_again()
             self.say("The session is put away, and loaded again")
             self.end_process()
             self._come_back()
@@ -145,6 +152,16 @@ class World(Person):
             self._settle()
         if not self.book.broken:
             self._nothing_left()
+
+    def _open_again(self) -> None:
+        """The owner has closed the session's queue; when the session is wanted again, it opens another."""
+        if not self.queue.closed:
+            self.book.wrong("Rest: a queue that is to be closed never is")
+        self.calls.clear()
+        self.timers.clear()
+        self.queue = queues.open_queue(SESSION, self.child)
+        for client in CLIENTS:
+            self.owner(q.ClientJoined(at=0, client=client))
 
     def _come_back(self) -> None:
         """There is an agent process again."""
@@ -205,6 +222,7 @@ MOVES: tuple[tuple[int, str, Callable[[World], bool], Callable[[World], None]], 
     (50, "", lambda world: bool(world.orders), World.hear_order),
     (20, "", lambda world: bool(world.reads), World.read_attachments),
     (3, "", lambda world: True, World.pass_time),
+    (40, "", lambda world: world.state.turn is None and world.state.retry_at > world.state.now, World.pass_time),
     (2, "", World.due, World.ring),
     (20, "", lambda world: not world.queue.entries, World.prompt),
     (5, "eager", lambda world: len(world.queue.entries) < PROMPTS, World.prompt),
@@ -234,6 +252,7 @@ MOVES: tuple[tuple[int, str, Callable[[World], bool], Callable[[World], None]], 
     (1, "switches", lambda world: True, World.set_budget),
     (1, "", lambda world: True, World.look),
     (3, "moves", World.quiet, World.rewind),
+    (1, "moves", World.quiet, World.clear),
     (2, "moves", lambda world: not world.state.chain.closing, World.gate),
     (15, "", lambda world: world.state.door.holder == OUTSIDE, World.gate),
     (2, "moves", lambda world: len(world.state.door.moves) < 2, World.move),
