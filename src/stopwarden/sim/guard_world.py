@@ -101,7 +101,7 @@ class World(Person):
         """One step of the plan."""
         self.choices = Choices(number)
         possible = [move for move in (DOWN if self.down else self.moves) if move[2](self)]
-        place = self.choices.below(sum(move[0] for move in possible))
+        place = self.choices.below(sum([move[0] for move in possible]))
         for weight, _, _, act in possible:
             place -= weight
             if place < 0:
