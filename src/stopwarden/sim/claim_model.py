@@ -1,14 +1,15 @@
-"""The claim protocol with everything around it, small enough that every order of events can be tried.
+"""The claim protocol with everything around it: every order of events of two machines, tried to the end.
 
-Two machines that run in two processes: the session's chain (`core.chain`) with one turn at a time,
-and the owner's queue (`core.queue`). Between them two pipes that may be slow for ever; they keep
-their order, save that a claim's answer and what the owner sends unasked may overtake each other. A
-person admits prompts, takes queued ones out, cancels, and turns plan mode on and off. The turn is
-the plainest there is: its list is unfinished, so at each stop it asks the guard, claims, and sends
-if it may; its claim's deadline may pass at any time while the answer is on its way.
+The real turn of a session (`core/turn`: guard, chain, stop order, continuation) and the real queue of
+the owner of its prompts (`core/queue`) speak over pipes that may be slow for ever: calls to the owner,
+answers and orders to the session. Each pipe keeps its order; answers and orders overtake each other. A
+person sends prompts, speaks in the middle of a turn, takes out, cancels, and turns plan mode on and
+off; provider, external Stop hooks and deadlines answer as they like.
 
-What is checked is said over what was sent and admitted, and kept beside the machines (`seen_live`,
-`sent`), never over their own flags: see `wrong`. May not live here: any rule of the machines.
+The person may do all that for ever: what is bounded (`Bounds`) is only how much there is at a time. Two
+worlds that differ in names alone are one (`claim_key`), so the states are finite and all are visited,
+whatever the length of a history. What must hold is said over what was sent and admitted
+(`claim_book`), and by `wrong` and `at_rest`. May not live here: any rule of the machines.
 """
 
 from __future__ import annotations
@@ -16,230 +17,434 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stopwarden.core import chain as chains
-from stopwarden.core import chain_words as said
 from stopwarden.core import queue as queues
 from stopwarden.core import queue_words as q
-from stopwarden.core.bounds import GUARD_STREAMS
-from stopwarden.core.chain_words import Chain
-from stopwarden.core.guard import state_name
+from stopwarden.core import turn as turns
+from stopwarden.core import turn_events as ev
+from stopwarden.core.chain_words import ReleaseAnswered
+from stopwarden.core.errors import IllegalEventError
 from stopwarden.core.queue_move import live_queued, running
 from stopwarden.core.record import Record
 from stopwarden.core.todo_envelope import Todo, TodoList
+from stopwarden.core.turn_state import Session, Turn
+from stopwarden.sim.claim_book import Book, places
+from stopwarden.sim.claim_key import Shapes, digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 SESSION, CHILD, CLIENT = "s", "child", "person"
 UNFINISHED = TodoList(items=(Todo(id="1", content="", status="pending"),))
+HOOK_CAP = 2  # blocks in a row; as many as needed to tell the first, a further one and the last apart
+FINISHED = TodoList(items=(Todo(id="1", content="", status="completed"),))
 
 
 class Bounds(Record):
-    """How much of each the person and the world may do."""
+    """How much there is at a time, and what may happen at all. Nothing bounds how often."""
 
-    prompts: int = 2
-    removals: int = 1
-    cancels: int = 1
-    plans: int = 1
-    deadlines: int = 1
+    prompts: int = 2  # admitted and not settled, the running one included
+    words: int = 1  # said in the middle of a turn and not delivered
+    orders: int = 2  # of the owner on their way to the session; beyond that the person waits
+    answers: int = 2  # of the owner on their way to the session; beyond that the owner waits
+    removals: bool = True
+    cancels: bool = True
+    plans: bool = True
+    hooks: bool = True
+    deadlines: bool = True  # of a claim and of a drain: the answer comes late
+    refusals: bool = False  # the provider refuses or breaks a stream, compression fails, hooks cannot be asked
+    lost: bool = False  # an answer never comes
+    doubled: bool = False  # an answer comes twice
+    hung: bool = False  # the owner gives up on a session that does not answer a cancel
+    rewinds: bool = False
+    disposes: bool = False
 
 
-class World(Record):
-    """Both machines, what is on its way between them, and what was seen."""
+class World:
+    """Both machines, what is on its way between them, and the book."""
 
-    queue: q.Queue
-    chain: Chain
-    left: Bounds
-    calls: tuple[tuple[str, int, str], ...] = ()  # from the session to the owner: kind, number, word
-    orders: tuple[tuple[str, int, str], ...] = ()  # from the owner to the session
-    phase: str = "idle"  # of the turn: idle, stop, claiming, granted, ending
-    prompt: str = ""  # whose turn it is, and the effect that began it
-    run: int = 0
-    claim: int = 0  # claims sent so far; the last one is the one waited for
-    outcome: str = "completed"
-    seen_live: tuple[str, ...] = ()  # live prompts admitted before the claim that was granted, other than its owner
-    sent: int = 0  # continuations of this stage
-    trouble: str = ""
+    __slots__ = ("answers", "book", "bounds", "calls", "named", "orders", "queue", "runs", "session")
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.queue, _ = queues.step(queues.open_queue(SESSION, CHILD), q.ClientJoined(at=0, client=CLIENT))
+        self.session = Session(hooks=bounds.hooks, hook_cap=HOOK_CAP)
+        self.calls: tuple[q.QueueEvent, ...] = ()
+        self.orders: tuple[q.Effect, ...] = ()
+        self.answers: tuple[ev.Answer, ...] = ()
+        self.runs: tuple[tuple[str, int], ...] = ()  # prompts that the session owes an end for, and under which id
+        self.named = 0
+        self.book = Book()
+
+    def copy(self) -> World:
+        """Another world, the same so far."""
+        made = World.__new__(World)
+        for name in World.__slots__:
+            setattr(made, name, getattr(self, name))
+        made.book = self.book.copy()
+        return made
+
+    @property
+    def waits_for(self) -> str:
+        """What the session's turn waits for: drain, claim, hooks, compress, send, stream, or nothing."""
+        turn = self.session.turn
+        return turn.waiting.what if turn is not None and turn.waiting is not None else ""
 
 
 def begin(bounds: Bounds = Bounds()) -> World:  # noqa: B008 - a Record is immutable
     """A session at rest, its owner's queue empty."""
-    queue, _ = queues.step(queues.open_queue(SESSION, CHILD), q.ClientJoined(at=0, client=CLIENT))
-    return World(queue=queue, chain=Chain(), left=bounds)
+    return World(bounds)
 
 
-def moves(world: World) -> Iterator[tuple[str, World]]:
-    """Everything that may happen next, each with its words."""
-    yield from _of_the_person(world)
-    if world.calls:
-        (kind, number, word), rest = world.calls[0], world.calls[1:]
-        yield (
-            f"the owner hears: {kind} {number or ''} {word}".strip(),
-            _owner(world.replace(calls=rest), kind, number, word),
-        )
-    for place in _next_orders(world.orders):
-        kind, number, word = world.orders[place]
-        rest = (*world.orders[:place], *world.orders[place + 1 :])
-        after = _session(world.replace(orders=rest), kind, number, word)
-        yield f"the session hears: {kind} {number or ''} {word}".strip(), after
-    yield from _of_the_turn(world)
+def key(world: World) -> bytes:
+    """The same for worlds that differ in names and ids alone."""
+    book = world.book
+    queue, ids = _SHAPES.of(world.queue)
+    session, more = _SHAPES.of(world.session)
+    shapes: list[Any] = [queue, session, world.session.turn is not None and book.turn_facts(), book.wrong]
+    every: list[Any] = [*ids, *more]
+    for pipe in (world.calls, world.orders, world.answers):
+        shape, inside = _SHAPES.all(pipe)
+        shapes.append(shape)
+        every += inside
+    every.append(book.claim)
+    shapes.append(book.claim in every[:-1])
+    for names in (book.owed, book.said, book.own or (), [name for name, _ in world.runs]):
+        shapes.append(len(names))
+        every += names
+    shapes.append(book.own is None)
+    every += [-run for _, run in world.runs]
+    for number, rivals in book.grants:
+        shapes.append(len(rivals))
+        every += (number, *rivals)
+    if book.staged is not None:
+        shapes += ("staged", len(book.staged[0]), book.staged[1])
+        every += book.staged[0]
+    return digest(tuple(shapes), every)
 
 
-def _next_orders(orders: tuple[tuple[str, int, str], ...]) -> list[int]:
-    """Which may be heard next: the first answer, and the first of all others."""
-    firsts: dict[bool, int] = {}
-    for place, (kind, _, _) in enumerate(orders):
-        firsts.setdefault(kind == "answer", place)
-    return list(firsts.values())
+_SHAPES = Shapes()
 
 
-def wrong(world: World, at_end: bool) -> str:
-    """The invariant that does not hold, in words; "" if all do."""
-    if world.trouble:
-        return world.trouble
-    if world.sent > GUARD_STREAMS:
-        return f"I1: {world.sent} continuations in one stage without new user input"
-    quiet = not world.calls and not world.orders and world.phase == "idle"
-    if quiet and world.chain.priority and not live_queued(world.queue):
-        return f"I3: the chain waits for a queued prompt ({world.chain.priority_owner}), and none is live"
-    if quiet and world.queue.wait_owner is not None and not live_queued(world.queue):
+# --- what must hold ------------------------------------------------------------------------------
+
+
+def wrong(world: World) -> str:
+    """The rule that does not hold in this state, in words; "" if all do."""
+    if world.book.wrong:
+        return world.book.wrong
+    if world.queue.wait_owner is not None and not live_queued(world.queue):
         return "I3: the owner remembers a wait, and no prompt is queued"
-    if at_end and live_queued(world.queue):
-        return "a prompt is queued for ever"
-    if at_end and world.chain.claims:
-        return "a claim is in flight for ever"
+    if at_rest(world):
+        chain = world.session.chain
+        if chain.priority:
+            return f"I3: the chain waits for a queued prompt ({chain.priority_owner}), and there is none"
+        if chain.claims and not world.bounds.lost:
+            return "a claim is in flight for ever"
+        if world.queue.entries:
+            return "a prompt is queued for ever"
     return ""
 
 
-# --- the person ---------------------------------------------------------------------------------
+def at_rest(world: World) -> bool:
+    """Nothing is on its way and nothing runs: only the person can make something happen."""
+    if world.calls or world.orders or world.answers:
+        return False
+    return world.session.turn is None and world.session.next is None
+
+
+# --- what may happen next ------------------------------------------------------------------------
+
+
+def moves(world: World) -> Iterator[tuple[str, World, bool]]:
+    """Everything that may happen next: its words, the world after it, whether the person does it."""
+    if len(world.orders) < world.bounds.orders:
+        for words, after in _of_the_person(world):
+            yield words, after, True
+    for words, after in _of_the_pipes(world):
+        yield words, after, False
+    for words, after in _of_the_turn(world):
+        yield words, after, False
 
 
 def _of_the_person(world: World) -> Iterator[tuple[str, World]]:
-    left = world.left
-    if left.prompts:
-        name = f"p{left.prompts}"
-        ask = q.Admit(at=0, request=name, session=SESSION, client=CLIENT, prompt=name)
-        yield f"the person sends: {name}", _queued(world.replace(left=left.replace(prompts=left.prompts - 1)), ask)
-    if left.removals:
-        after = world.replace(left=left.replace(removals=left.removals - 1))
-        for entry in live_queued(world.queue):
-            ask_out = q.RemovePrompt(at=0, request="out", session=SESSION, client=CLIENT, prompt=entry.prompt)
-            yield f"the person takes out: {entry.prompt}", _queued(after, ask_out)
-    if left.cancels and running(world.queue) is not None:
-        ask_cancel = q.CancelRunning(at=0, request="cancel", session=SESSION, client=CLIENT)
-        yield "the person cancels", _queued(world.replace(left=left.replace(cancels=left.cancels - 1)), ask_cancel)
-    if left.plans or world.chain.plan:
-        on = not world.chain.plan
-        after = world.replace(left=left.replace(plans=left.plans - on))
-        yield f"plan mode: {'on' if on else 'off'}", _told(after, said.ModeChanged(plan=on))
+    bounds, queue, now = world.bounds, world.queue, running(world.queue)
+    if len(queue.entries) < bounds.prompts:
+        after = world.copy()
+        name = _name(after, "p")
+        after.book.admitted(name)
+        _queued(after, q.Admit(at=0, request=name, session=SESSION, client=CLIENT, prompt=name, content=name))
+        yield f"the person sends a prompt: {name}", after
+    if bounds.words and now is not None and sum(name[0] == "m" for name in world.book.owed) < bounds.words:
+        after = world.copy()
+        name = _name(after, "m")
+        after.book.admitted(name)
+        _queued(after, q.PostMessage(at=0, request=name, session=SESSION, client=CLIENT, message=name, text=name))
+        yield f"the person says in the middle of the turn: {name}", after
+    if bounds.removals:
+        for entry in live_queued(queue):
+            after = world.copy()
+            after.book.taken_back(entry.prompt)
+            _queued(after, q.RemovePrompt(at=0, request="out", session=SESSION, client=CLIENT, prompt=entry.prompt))
+            yield f"the person takes out a queued prompt: {entry.prompt}", after
+    if bounds.cancels and now is not None and now.run is not None and not now.aborted:
+        after = world.copy()
+        _queued(after, q.CancelRunning(at=0, request="cancel", session=SESSION, client=CLIENT))
+        yield f"the person cancels: {now.prompt}", after
+    if bounds.plans and not world.session.chain.disposed:
+        on = not world.session.chain.plan
+        after = world.copy()
+        _told(after, ev.ModeChanged(plan=on))
+        yield f"plan mode is turned {'on' if on else 'off'}: ", after
+    idle = world.session.turn is None and world.session.next is None
+    if bounds.rewinds and idle and not world.session.chain.disposed and not world.session.chain.guard.suspended:
+        after = world.copy()
+        _told(after, ev.Rewound())
+        yield "the person takes history back: ", after
 
 
-# --- the owner's side ---------------------------------------------------------------------------
-
-
-def _owner(world: World, kind: str, number: int, word: str) -> World:
-    if kind == "claim":
-        ask = q.AskClaim(at=0, request=str(number), session=SESSION, child=CHILD, prompt=word)
-        return _queued(world, ask)
-    if kind == "settled":
-        outcome: q.Outcome = "cancelled" if word == "cancelled" else "completed"
-        return _queued(world, q.PromptSettled(at=0, effect=number, outcome=outcome))
-    if kind == "cancel taken":
-        return _queued(world, q.CancelForwarded(at=0, effect=number))
-    return _queued(world, q.ReleaseAnswered(at=0, effect=number, released=word == "yes"))
-
-
-def _queued(world: World, event: q.QueueEvent) -> World:
-    """The owner's queue takes an event; what it tells the session is on its way."""
-    before = world.queue
-    queue, effects = queues.step(before, event)
-    orders = list(world.orders)
-    seen_live = world.seen_live
-    for effect in effects:
-        if isinstance(effect, q.RunPrompt):
-            orders.append(("run", effect.id, effect.prompt))
-        elif isinstance(effect, q.SendRelease):
-            orders.append(("release", effect.id, effect.owner))
-        elif isinstance(effect, q.ForwardCancel):
-            orders.append(("cancel", effect.id, effect.target))
-        elif isinstance(effect, q.AnswerClaim):
-            answer = chains.read_claim_answer(effect.claimed, effect.has_queued_prompt)
-            orders.append(("answer", int(effect.request), answer))
-            if answer == "granted" and isinstance(event, q.AskClaim):
-                seen_live = tuple(one.prompt for one in before.entries if one.live and one.prompt != event.prompt)
-    return world.replace(queue=queue.replace(now=0), orders=tuple(orders), seen_live=seen_live)
-
-
-# --- the session's side -------------------------------------------------------------------------
-
-
-def _session(world: World, kind: str, number: int, word: str) -> World:
-    if kind == "run":
-        world = _told(world, said.PromptAdmitted(id=word))
-        world = _told(world, said.PromptStarted(id=word))
-        world = _told(world, said.TodoObserved(turn=word, todos=UNFINISHED))
-        return world.replace(phase="stop", prompt=word, run=number, outcome="completed", sent=0)
-    if kind == "answer":
-        return _told(world, said.ClaimAnswered(id=number, answer=word))
-    if kind == "release":
-        return _told(world, said.Released(owner=word), number)
-    world = world.replace(calls=(*world.calls, ("cancel taken", number, "")))
-    if world.phase == "idle" or world.prompt != word:
-        return world
-    return _told(world, said.Cancelled()).replace(phase="ending", outcome="cancelled")
-
-
-def _told(world: World, event: said.ChainEvent, number: int = 0) -> World:
-    """The chain takes an event; what it asks for is done at once, or is on its way."""
-    chain, effects = chains.step(world.chain, event)
-    world = world.replace(chain=chain)
-    for effect in effects:
-        if isinstance(effect, said.ReleaseAnswered):
-            answer = ("release answered", number, "yes" if effect.released else "no")
-            world = world.replace(calls=(*world.calls, answer))
-        elif isinstance(effect, said.ClaimSettled) and world.phase == "claiming" and effect.id == world.claim:
-            world = world.replace(phase="granted" if effect.outcome == "claimed" else "ending")
-    return world
+def _of_the_pipes(world: World) -> Iterator[tuple[str, World]]:
+    if world.calls and (len(world.answers) < world.bounds.answers or isinstance(world.calls[0], q.Reply)):
+        call = world.calls[0]
+        after = world.copy()
+        after.calls = world.calls[1:]
+        _queued(after, call)
+        yield f"the owner hears: {_shown(call)}", after
+    if world.answers:
+        answer = world.answers[0]
+        after = world.copy()
+        after.answers = world.answers[1:]
+        _told(after, answer)
+        yield f"the session hears: {_shown(answer)}", after
+        if world.bounds.doubled:
+            after = world.copy()
+            _told(after, answer)
+            yield f"the session hears, and will hear again: {_shown(answer)}", after
+        if world.bounds.lost and not (isinstance(answer, ev.DrainAnswered) and answer.parts):
+            after = world.copy()
+            after.answers = world.answers[1:]
+            yield f"an answer is lost: {_shown(answer)}", after
+    if world.orders:
+        order = world.orders[0]
+        after = world.copy()
+        after.orders = world.orders[1:]
+        _ordered(after, order)
+        yield f"the session hears: {_shown(order)}", after
+    if world.bounds.hung and world.queue.forwards:
+        forward = world.queue.forwards[0]
+        after = world.copy()
+        _queued(after, q.TimerFired(at=0, effect=forward.timer))
+        yield f"the owner gives up on the session: {forward.target}", after
 
 
 def _of_the_turn(world: World) -> Iterator[tuple[str, World]]:
-    turn = world.prompt
-    if world.phase == "stop":
-        decision = chains.decide(world.chain, turn, background=False)
-        if decision.kind == "continue":
-            number = world.claim + 1
-            after = _told(world, said.ClaimSent(id=number, owner=turn))
-            yield (
-                f"a stop: {turn} claims",
-                after.replace(phase="claiming", claim=number, calls=(*world.calls, ("claim", number, turn))),
-            )
-        elif decision.kind == "exhausted":
-            yield (
-                f"a stop: {turn} has used its budget",
-                _told(world, said.ExhaustionReported(turn=turn)).replace(phase="ending"),
-            )
+    """What the session's own process does: hooks, provider, clock."""
+    turn = world.session.turn
+    if turn is None:
+        return
+    hooks = turn.waiting if world.waits_for == "hooks" else turn.hooks_out
+    if hooks is not None:
+        yield _answered(world, "the Stop hooks allow it: ", ev.HookAnswered(id=hooks.id))
+        yield _answered(world, "the Stop hooks block: ", ev.HookAnswered(id=hooks.id, block=True, reason="go on"))
+        if world.bounds.refusals:
+            yield _answered(world, "the Stop hooks cannot be asked: ", ev.HookAnswered(id=hooks.id, failed=True))
+    waiting = turn.waiting
+    if waiting is None:
+        return
+    number, failing = waiting.id, world.bounds.refusals
+    if waiting.what in ("claim", "drain") and world.bounds.deadlines:
+        after = world.copy()
+        after.book.deadline_passed(waiting.what if turn.row == "stream.weigh_claim" else "")
+        _told(after, ev.Tick(now=waiting.due or 0))
+        yield f"the deadline passes: of a {waiting.what}", after
+    elif waiting.what == "compress":
+        yield _answered(world, "history is made short: ", ev.CompressionDone(id=number))
+        if failing:
+            yield _answered(world, "history cannot be made short: ", ev.CompressionFailed(id=number))
+    elif waiting.what == "send":
+        yield _answered(world, "the provider begins to answer: ", ev.ProviderAccepted(id=number))
+        if failing:
+            yield _answered(world, "the provider refuses: ", ev.ProviderRefused(id=number))
+    elif waiting.what == "stream":
+        yield from _replies(world, turn, number)
+
+
+def _replies(world: World, turn: Turn, number: int) -> Iterator[tuple[str, World]]:
+    """How a reply may end: with a list that has unfinished items, with all done, or without a word of it."""
+    guard = world.session.chain.guard
+    if not guard.unfinished:
+        after = world.copy()
+        _told(after, ev.TodoWritten(turn=turn.id, todos=UNFINISHED))
+        _told(after, ev.StreamEnded(id=number, reply="r"))
+        yield "the reply ends, its list is unfinished: ", after
+    elif guard.armed and not turn.abort:
+        after = world.copy()
+        _told(after, ev.TodoWritten(turn=turn.id, todos=FINISHED))
+        _told(after, ev.StreamEnded(id=number, reply="r"))
+        yield "the reply ends, its list is done: ", after
+    yield _answered(world, "the reply ends: ", ev.StreamEnded(id=number, reply="r"))
+    if world.bounds.refusals:
+        yield _answered(world, "the reply breaks off: ", ev.StreamBroken(id=number))
+
+
+def _answered(world: World, words: str, answer: ev.Answer) -> tuple[str, World]:
+    after = world.copy()
+    _told(after, answer)
+    return words, after
+
+
+def _name(world: World, kind: str) -> str:
+    world.named += 1
+    return f"{kind}{world.named}"
+
+
+def _shown(told: Record) -> str:
+    """Anything on its way, in words."""
+    match told:
+        case q.AskClaim():
+            return f"a claim of {told.prompt}"
+        case q.AskDrain():
+            return f"a drain for {told.prompt}"
+        case q.PromptSettled():
+            return f"a turn is over ({told.outcome})"
+        case q.CancelForwarded():
+            return "the cancel was taken"
+        case q.ReleaseAnswered():
+            return f"the release is {'taken' if told.released else 'not for anybody'}"
+        case q.RunPrompt():
+            return f"run {told.prompt}" + ("".join(f" with {one.message}" for one in told.carried))
+        case q.SendRelease():
+            return f"{told.owner} is released"
+        case q.ForwardCancel():
+            return f"cancel {told.target}"
+        case q.CutStopHook():
+            return f"a prompt waits behind {told.owner}"
+        case ev.ClaimAnswered():
+            return f"the claim is {chains.read_claim_answer(told.claimed, told.queued)}"
+        case ev.DrainAnswered():
+            words = ", ".join(part.id for part in told.parts) or "nothing"
+            return f"drained {words}{', and a prompt waits' if told.hint else ''}"
+        case _:
+            return type(told).__name__
+
+
+# --- both machines -------------------------------------------------------------------------------
+
+
+def _queued(world: World, event: q.QueueEvent) -> None:
+    """The owner's queue takes an event; what it tells the session is on its way."""
+    before = world.queue
+    try:
+        world.queue, effects = queues.step(before, event)
+    except IllegalEventError as error:
+        world.book.break_rule(f"the queue calls illegal what can happen: {error}")
+        return
+    for effect in effects:
+        match effect:
+            case q.RunPrompt():
+                world.orders = (*world.orders, effect)
+                world.runs = (*world.runs, (effect.prompt, effect.id))
+            case q.SendRelease() | q.ForwardCancel():
+                world.orders = (*world.orders, effect)
+            case q.CutStopHook() if world.bounds.hooks and not any(isinstance(one, q.CutStopHook) for one in world.orders):
+                world.orders = (*world.orders, effect)
+            case q.AnswerClaim():
+                answer = ev.ClaimAnswered(
+                    id=int(effect.request), claimed=effect.claimed, queued=effect.has_queued_prompt
+                )
+                world.answers = (*world.answers, answer)
+                assert isinstance(event, q.AskClaim)
+                rivals = tuple(one.prompt for one in before.entries if one.live and one.prompt != event.prompt)
+                world.book.answered_claim(answer.id, effect.claimed, rivals)
+            case q.AnswerDrain():
+                parts = tuple(ev.Part(kind="mid_turn", id=one.message) for one in effect.messages)
+                drained = ev.DrainAnswered(id=int(effect.request), parts=parts, hint=effect.has_queued_prompt)
+                world.answers = (*world.answers, drained)
+    _look(world)
+
+
+def _ordered(world: World, order: q.Effect) -> None:
+    """The session hears what the owner sends unasked."""
+    match order:
+        case q.RunPrompt():
+            carried = tuple(ev.Part(kind="mid_turn", id=one.message) for one in order.carried)
+            own = ev.Part(kind="user", id=order.prompt)
+            prompt = ev.Prompt(id=order.prompt, owner=order.prompt, parts=(*carried, own))
+            _told(world, ev.PromptOffered(prompt=prompt))
+        case q.SendRelease():
+            _told(world, ev.QueueReleased(owner=order.owner), release=order.id)
+        case q.ForwardCancel():
+            _told(world, ev.Cancelled())
+            _queued(world, q.CancelForwarded(at=0, effect=order.id))
+        case q.CutStopHook():
+            _told(world, ev.PromptQueuedSeen())
+
+
+def _told(world: World, event: Record, release: int = 0) -> None:
+    """The session takes an event; what it asks for is on its way."""
+    world.book.heard(event, world.session)
+    before = world.session.turn
+    try:
+        world.session, effects = turns.step(world.session, event)
+    except IllegalEventError as error:
+        world.book.break_rule(f"the session calls illegal what can happen: {error}")
+        return
+    for effect in effects:
+        if isinstance(effect, ev.EndTurn) and (before is None or before.id != effect.turn):
+            world.book.taken_back(effect.turn)  # it never began, and the person is told so
         else:
-            yield f"a stop: {turn} may stop", world.replace(phase="ending")
-    elif world.phase == "claiming" and world.left.deadlines:
-        after = world.replace(left=world.left.replace(deadlines=world.left.deadlines - 1))
-        yield "the deadline of the claim passes", _told(after, said.ClaimAnswered(id=world.claim, answer="deadline"))
-    elif world.phase == "granted":
-        yield f"the turn of {turn}: sends, or not", _sent(world)
-    elif world.phase == "ending":
-        outcome = "cancelled" if world.outcome == "cancelled" else "ended"
-        after = _told(world, said.PromptEnded(id=turn, outcome=outcome))
-        calls = (*after.calls, ("settled", world.run, world.outcome))
-        yield f"the turn of {turn}: ends", after.replace(phase="idle", prompt="", run=0, calls=calls)
+            world.book.asked(effect)
+        match effect:
+            case ev.AdmitWriter():
+                _told(world, ev.WriterAdmitted(id=effect.id))
+            case ev.BeginTurn():
+                world.book.began(world.session.chain.plan)
+            case ev.Claim():
+                world.calls = (*world.calls, _call(q.AskClaim, effect))
+            case ev.Drain():
+                world.calls = (*world.calls, _call(q.AskDrain, effect))
+            case ev.EndTurn():
+                _settle(world, effect.turn, effect.kind)
+            case ev.Refuse():
+                world.book.taken_back(effect.prompt)
+                _settle(world, effect.prompt, "error")
+            case ev.Pass() if release and isinstance(effect.what, ReleaseAnswered):
+                _queued(world, q.ReleaseAnswered(at=0, effect=release, released=effect.what.released))
+    _go_on(world)
+    _look(world)
 
 
-def _sent(world: World) -> World:
-    """The last look before the send, and the send."""
-    turn, decision = world.prompt, chains.decide(world.chain, world.prompt, background=False)
-    if decision.kind != "continue":
-        return world.replace(phase="ending")
-    trouble = ""
-    if world.seen_live:
-        trouble = f"I2: a continuation is sent, though {', '.join(world.seen_live)} had been admitted before its claim"
-    if state_name(world.chain.guard) == "SUSPENDED":
-        trouble = "I6: a suspended chain sends"
-    after = _told(world, said.AttemptCommitted(turn=turn, attempt=decision.attempt))
-    return after.replace(phase="stop", sent=world.sent + 1, trouble=trouble)
+def _go_on(world: World) -> None:
+    """What nobody can come between: the token check, and all up to the reply of a stream that is not the guard's."""
+    turn = world.session.turn
+    if turn is None or turn.waiting is None:
+        return
+    number = turn.waiting.id
+    if turn.waiting.what == "tokens":
+        _told(world, ev.TokensChecked(id=number))
+    elif not turn.stream.attempt and turn.waiting.what == "compress":
+        _told(world, ev.CompressionDone(id=number))
+    elif not turn.stream.attempt and turn.waiting.what == "send":
+        _told(world, ev.ProviderAccepted(id=number))
+
+
+def _call(kind: type[q.AskClaim] | type[q.AskDrain], effect: ev.Claim | ev.Drain) -> q.QueueEvent:
+    return kind(at=0, request=str(effect.id), session=SESSION, child=CHILD, prompt=effect.owner)
+
+
+def _settle(world: World, prompt: str, kind: str) -> None:
+    run = dict(world.runs).get(prompt)
+    if run is None:
+        return
+    world.runs = tuple(one for one in world.runs if one[0] != prompt)
+    failed = kind in ("error", "max_tokens", "loop_detected")
+    outcome: q.Outcome = "cancelled" if kind == "cancelled" else "failed" if failed else "completed"
+    world.calls = (*world.calls, q.PromptSettled(at=0, effect=run, outcome=outcome))
+
+
+def _look(world: World) -> None:
+    book = world.book
+    book.look(places(world.queue, world.session, world.orders, world.answers))
+    if book.grants:
+        under_way = {answer.id for answer in world.answers}
+        book.grants = tuple(one for one in book.grants if one[0] in under_way)
