@@ -9,7 +9,7 @@ QWEN := .cache/qwen-code
 QWEN_VERSION := 0.24.4
 CLAUDE := $(CURDIR)/$(REAL_HOST)/node_modules/@anthropic-ai/claude-code-$(shell uname -s | tr A-Z a-z)-$(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')/claude
 
-.PHONY: demo test quick simulate slow real-host check bench compare cases wheel pins clean
+.PHONY: demo test quick simulate slow real-host check bench compare cases diagrams wheel pins clean
 
 demo: $(VENV)/run.ready  ## a whole night in a minute, on a virtual clock; needs no agent program
 	@$(BIN)/python -m stopwarden demo
@@ -56,6 +56,9 @@ compare: $(VENV)/dev.ready  ## our machines and the real Qwen Code on the same s
 
 cases: $(VENV)/dev.ready  ## writes docs/cases.md from the tests' docstrings
 	$(BIN)/python -m tests.cases_page
+
+diagrams: $(VENV)/dev.ready  ## writes docs/machines.md from the tables of the core
+	$(BIN)/python -m stopwarden.sim.machines_page
 
 wheel: $(VENV)/dev.ready
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --no-deps --no-build-isolation -q -w dist .

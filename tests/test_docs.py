@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from stopwarden.sim import machines_page
 from tests import cases_page
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -15,6 +16,12 @@ ROOT = pathlib.Path(__file__).parent.parent
 def test_the_page_of_cases_is_what_the_tests_say() -> None:
     """docs/cases.md is generated; `make cases` renews it."""
     assert cases_page.PAGE.read_text(encoding="utf-8") == cases_page.page(), "run: make cases"
+
+
+def test_the_page_of_machines_is_what_the_tables_say() -> None:
+    """docs/machines.md is generated from the core; `make diagrams` renews it."""
+    kept = machines_page.PAGE.read_text(encoding="utf-8")
+    assert kept == machines_page.page(), "run: make diagrams (python -m stopwarden.sim.machines_page)"
 
 
 def test_every_module_the_tour_names_exists() -> None:

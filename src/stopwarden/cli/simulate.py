@@ -37,8 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("what", choices=("nights", "claims", "guard"), help="what to simulate")
     parser.add_argument(
-        "--prompts", type=int, default=2, metavar="N", help="claims: so many prompts of the person, 1 to 3 (default 2)"
+        "--prompts",
+        type=int,
+        metavar="N",
+        help="claims: only prompts and their removal, N at a time, 1 to 3 (otherwise all dimensions, in parts)",
     )
+    parser.add_argument("--deep", action="store_true", help="claims: wider bounds; takes many minutes")
     parser.add_argument("--seeds", type=int, default=300, metavar="N", help="guard: so many histories (default 300)")
     parser.add_argument("--first", type=int, default=1, metavar="S", help="guard: the first seed (default 1)")
     parser.add_argument(
@@ -60,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  stopwarden simulate nights\n"
         "  stopwarden simulate nights --nights 200 --policy block-once --policy ours\n"
         "  stopwarden simulate nights --policy ours --policy look_without_reservation=30m\n"
-        "  stopwarden simulate claims --prompts 3\n"
+        "  stopwarden simulate claims\n"
         "  stopwarden simulate guard --seeds 1000\n"
         "  stopwarden simulate guard --seed 4711"
     )
@@ -96,32 +100,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _claims(args: argparse.Namespace, context: Context) -> int:
     """Explores the claim protocol; 1 where a rule is broken."""
-    from stopwarden.sim import claim_model
-    from stopwarden.sim.explorer import explore
+    from stopwarden.sim import claim_page
 
-    if not 1 <= args.prompts <= 3:
+    if args.prompts is not None and not 1 <= args.prompts <= 3:
         raise UsageError(f"{args.prompts} prompts cannot be tried in all orders", do="Use 1 to 3")
-    bounds = claim_model.Bounds(prompts=args.prompts)
-    found = explore(claim_model.begin(bounds), claim_model.moves, claim_model.wrong)
+    told = claim_page.told(args.prompts, deep=args.deep)
     if args.json:
-        told = {"v": 1, "bounds": bounds.as_dict(), "states": found.states, "moves": found.moves, "whole": found.whole}
-        told |= {"kinds": found.words, "broken": found.broken or None, "story": list(found.story)}
-        context.say(json.dumps(told))
-        return 1 if found.broken else 0
-    most = ", ".join(f"{number} {name}" for name, number in bounds.as_dict().items())
-    context.say(f"At most {most}: {found.states:,} states, {found.moves:,} moves, all of them visited.")
-    for kind, times in sorted(found.words.items()):
-        context.say(f"  {times:>9,}  {kind}")
-    if found.broken:
-        context.say(f"\nBROKEN  {found.broken}")
-        for place, step in enumerate(found.story, start=1):
-            context.say(f"  {place:>2}  {step}")
-        return 1
-    context.say(
-        "\nHeld in every one: never a third continuation without new input (I1), none ahead of a prompt admitted"
-    )
-    context.say("before its claim (I2), no wait for a prompt that is not there (I3), none from a suspended chain (I6).")
-    return 0
+        context.say(json.dumps(told.as_json()))
+    else:
+        for line in told.lines():
+            context.say(line)
+    return 1 if told.broken else 0
 
 
 def _contenders(words: Sequence[str]) -> list[Contender]:

@@ -28,7 +28,19 @@ WORDS = ("user", "mid_turn")
 class Book:
     """What one history has promised so far."""
 
-    __slots__ = ("claim", "forbidden", "grants", "own", "owed", "released", "said", "staged", "streams", "void", "wrong")
+    __slots__ = (
+        "claim",
+        "forbidden",
+        "grants",
+        "owed",
+        "own",
+        "released",
+        "said",
+        "staged",
+        "streams",
+        "void",
+        "wrong",
+    )
 
     def __init__(self) -> None:
         self.streams = 0  # of the guard, since the person last said something that was sent
@@ -38,7 +50,9 @@ class Book:
         self.grants: tuple[tuple[int, tuple[str, ...]], ...] = ()  # granted, and the answer is on its way
         self.void = False  # what the hooks said last was overtaken by the person
         self.released = False  # a release came while the last claim or probe was out
-        self.staged: tuple[tuple[str, ...], int] | None = None  # words in an entry that is not committed, and the attempt
+        self.staged: tuple[tuple[str, ...], int] | None = (
+            None  # words in an entry that is not committed, and the attempt
+        )
         self.owed: tuple[str, ...] = ()  # admitted prompts and messages that the model has not seen
         self.said: tuple[str, ...] = ()  # delivered, but still somewhere
         self.wrong = ""
@@ -169,7 +183,9 @@ class Book:
         if self.own is None:
             self.break_rule("I2: a continuation is sent without a granted claim of its own")
         elif self.own:
-            self.break_rule(f"I2: a continuation is sent, though {', '.join(self.own)} had been admitted before its claim")
+            self.break_rule(
+                f"I2: a continuation is sent, though {', '.join(self.own)} had been admitted before its claim"
+            )
         self.own = None
 
     def _write(self, write: ev.WriteHistory) -> None:

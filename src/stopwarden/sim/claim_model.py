@@ -14,6 +14,7 @@ whatever the length of a history. What must hold is said over what was sent and 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from stopwarden.core import chain as chains
@@ -27,13 +28,16 @@ from stopwarden.core.queue_move import live_queued, running
 from stopwarden.core.record import Record
 from stopwarden.core.todo_envelope import Todo, TodoList
 from stopwarden.core.turn_state import Session, Turn
+from stopwarden.sim import claim_pairs as pairs
 from stopwarden.sim.claim_book import Book, places
 from stopwarden.sim.claim_key import Shapes, digest
+from stopwarden.sim.explorer import Explored, explore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+LIMIT = 5_000_000  # states
 SESSION, CHILD, CLIENT = "s", "child", "person"
 UNFINISHED = TodoList(items=(Todo(id="1", content="", status="pending"),))
 HOOK_CAP = 2  # blocks in a row; as many as needed to tell the first, a further one and the last apart
@@ -60,10 +64,28 @@ class Bounds(Record):
     disposes: bool = False
 
 
+# The parts of a whole exploration: each visits every state of its dimensions; the rest is as little as can be.
+LITTLE = Bounds(words=0, cancels=False, plans=False, hooks=False, deadlines=False)
+PARTS: tuple[tuple[str, Bounds, int], ...] = (
+    ("promotion, release, drain, deadlines", LITTLE.replace(words=1, deadlines=True), 0),
+    ("promotion, release, cancel, plan mode", LITTLE.replace(cancels=True, plans=True), 0),
+    ("promotion, release, hooks", LITTLE.replace(hooks=True), 0),
+    ("one prompt; all but deadlines; what fails", Bounds(prompts=1, deadlines=False, refusals=True), 0),
+    ("one prompt; answers lost and doubled", Bounds(prompts=1, plans=False, hooks=False, lost=True, doubled=True), 0),
+    ("all at once, as far as it goes", Bounds(rewinds=True), 20_000),
+)
+DEEP: tuple[tuple[str, Bounds, int], ...] = (
+    *PARTS[:-1],
+    ("one prompt; all of it", Bounds(prompts=1), 0),
+    ("a session that does not answer a cancel", LITTLE.replace(prompts=1, words=1, cancels=True, hung=True), 200_000),
+    ("all at once, as far as it goes", Bounds(rewinds=True), 1_000_000),
+)
+
+
 class World:
     """Both machines, what is on its way between them, and the book."""
 
-    __slots__ = ("answers", "book", "bounds", "calls", "named", "orders", "queue", "runs", "session")
+    __slots__ = ("answers", "book", "bounds", "calls", "met", "named", "orders", "queue", "runs", "session")
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
@@ -74,6 +96,7 @@ class World:
         self.answers: tuple[ev.Answer, ...] = ()
         self.runs: tuple[tuple[str, int], ...] = ()  # prompts that the session owes an end for, and under which id
         self.named = 0
+        self.met: Counter[tuple[str, str, str]] = Counter()  # of all histories together: side, state, event
         self.book = Book()
 
     def copy(self) -> World:
@@ -334,6 +357,7 @@ def _shown(told: Record) -> str:
 def _queued(world: World, event: q.QueueEvent) -> None:
     """The owner's queue takes an event; what it tells the session is on its way."""
     before = world.queue
+    world.met["owner", pairs.owner_state(before), pairs.owner_event(event)] += 1
     try:
         world.queue, effects = queues.step(before, event)
     except IllegalEventError as error:
@@ -346,7 +370,9 @@ def _queued(world: World, event: q.QueueEvent) -> None:
                 world.runs = (*world.runs, (effect.prompt, effect.id))
             case q.SendRelease() | q.ForwardCancel():
                 world.orders = (*world.orders, effect)
-            case q.CutStopHook() if world.bounds.hooks and not any(isinstance(one, q.CutStopHook) for one in world.orders):
+            case q.CutStopHook() if world.bounds.hooks and not any(
+                isinstance(one, q.CutStopHook) for one in world.orders
+            ):
                 world.orders = (*world.orders, effect)
             case q.AnswerClaim():
                 answer = ev.ClaimAnswered(
@@ -384,6 +410,7 @@ def _told(world: World, event: Record, release: int = 0) -> None:
     """The session takes an event; what it asks for is on its way."""
     world.book.heard(event, world.session)
     before = world.session.turn
+    world.met["session", pairs.session_state(world.session), pairs.session_event(event, world.session)] += 1
     try:
         world.session, effects = turns.step(world.session, event)
     except IllegalEventError as error:
@@ -448,3 +475,19 @@ def _look(world: World) -> None:
     if book.grants:
         under_way = {answer.id for answer in world.answers}
         book.grants = tuple(one for one in book.grants if one[0] in under_way)
+
+
+# --- the whole -----------------------------------------------------------------------------------
+
+
+def explore_part(bounds: Bounds, limit: int = 0) -> tuple[Explored[World], Counter[tuple[str, str, str]]]:
+    """Visits every state within the bounds (at most `limit`, if given); says which claim states and events met."""
+    world = begin(bounds)
+    world.met.clear()
+    return explore(world, moves, wrong, key=key, rests=at_rest, limit=limit or LIMIT), world.met
+
+
+def counterexample(bounds: Bounds, limit: int = 20_000) -> tuple[str, tuple[str, ...]] | None:
+    """The first broken rule within the bounds and the shortest story of it; None if `limit` states show none."""
+    found, _ = explore_part(bounds, limit)
+    return (found.broken, found.story) if found.broken else None

@@ -28,6 +28,7 @@ class Explored(Generic[S]):
     states: int = 0
     moves: int = 0
     whole: bool = True  # every reachable state was visited; False: the limit came first
+    complete_to: int = 0  # every history of so many moves was tried; with `whole`, every one
     resting: int = 0
     depth: int = 0  # the longest of the shortest ways
     broken: str = ""  # the first rule that was found broken
@@ -81,7 +82,7 @@ def explore(
     moves: Callable[[S], Iterable[tuple[str, S, bool]]],
     wrong: Callable[[S], str],
     *,
-    key: Callable[[S], Hashable] = lambda state: state,  # type: ignore[assignment,return-value]  # noqa: B008
+    key: Callable[[S], Hashable] = lambda state: state,
     rests: Callable[[S], bool] | None = None,
     limit: int = 5_000_000,
 ) -> Explored[S]:
@@ -107,7 +108,8 @@ def explore(
             there = graph.places.get(name, -1)
             if there < 0:
                 if len(graph.words) >= limit:
-                    found.whole = False
+                    if found.whole:
+                        found.whole, found.complete_to = False, depth
                     continue
                 there = graph.add(name, place, words)
                 ahead.append((after, there, depth + 1))
@@ -115,5 +117,8 @@ def explore(
                 graph.arrows.extend((place, there))
     found.resting = len(graph.resting)
     if rests is not None and found.whole and (stuck := graph.stuck()) >= 0:
-        found.broken, found.story = "the world is stuck: whatever it does by itself, it never comes to rest", graph.story(stuck)
+        found.broken, found.story = (
+            "the world is stuck: whatever it does by itself, it never comes to rest",
+            graph.story(stuck),
+        )
     return found
