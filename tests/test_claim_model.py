@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stopwarden.core import chain as chains
-from stopwarden.core import queue_claims, queue_messages, queue_prompts, stop_loop, turn, turn_answers
 from stopwarden.core import guard as guards
+from stopwarden.core import queue_claims, queue_messages, queue_prompts, stop_loop, turn, turn_answers
 from stopwarden.core.queue_words import CutStopHook, SendRelease
 from stopwarden.core.record import Record
 from stopwarden.sim import claim_key, claim_pairs
@@ -161,8 +161,9 @@ def _no_effect(kind: type) -> Callable[[pytest.MonkeyPatch], None]:
 
 def _row(order: str, rule: str, act: Callable[[Any], None]) -> Callable[[pytest.MonkeyPatch], None]:
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        rows = tuple(row.replace(act=act) if row.rule == rule else row for row in turn.ORDERS[order])
-        monkeypatch.setitem(turn.ORDERS, order, rows)
+        for place, (_, following) in list(turn.WALK.items()):
+            if place == (order, rule) or (place == (order, "") and turn.ORDERS[order][0].rule == rule):
+                monkeypatch.setitem(turn.WALK, place, (act, following))  # type: ignore[index]
 
     return patch
 

@@ -57,7 +57,7 @@ class Bounds(Record):
     hooks: bool = True
     deadlines: bool = True  # of a claim and of a drain: the answer comes late
     refusals: bool = False  # the provider refuses or breaks a stream, compression fails, hooks cannot be asked
-    lost: bool = False  # an answer never comes
+    lost: bool = False  # a claim that is waited for is never answered
     doubled: bool = False  # an answer comes twice
     hung: bool = False  # the owner gives up on a session that does not answer a cancel
     rewinds: bool = False
@@ -71,7 +71,11 @@ PARTS: tuple[tuple[str, Bounds, int], ...] = (
     ("promotion, release, cancel, plan mode", LITTLE.replace(cancels=True, plans=True), 0),
     ("promotion, release, hooks", LITTLE.replace(hooks=True), 0),
     ("one prompt; all but deadlines; what fails", Bounds(prompts=1, deadlines=False, refusals=True), 0),
-    ("one prompt; answers lost and doubled", Bounds(prompts=1, plans=False, hooks=False, lost=True, doubled=True), 0),
+    (
+        "one prompt; claims lost, answers doubled",
+        Bounds(prompts=1, plans=False, hooks=False, lost=True, doubled=True),
+        0,
+    ),
     ("all at once, as far as it goes", Bounds(rewinds=True), 20_000),
 )
 DEEP: tuple[tuple[str, Bounds, int], ...] = (
@@ -162,7 +166,7 @@ def wrong(world: World) -> str:
         chain = world.session.chain
         if chain.priority:
             return f"I3: the chain waits for a queued prompt ({chain.priority_owner}), and there is none"
-        if chain.claims and not world.bounds.lost:
+        if chain.claims and not world.bounds.lost:  # one that was cut short and lost is nobody's to end
             return "a claim is in flight for ever"
         if world.queue.entries:
             return "a prompt is queued for ever"
@@ -243,7 +247,7 @@ def _of_the_pipes(world: World) -> Iterator[tuple[str, World]]:
             after = world.copy()
             _told(after, answer)
             yield f"the session hears, and will hear again: {_shown(answer)}", after
-        if world.bounds.lost and not (isinstance(answer, ev.DrainAnswered) and answer.parts):
+        if world.bounds.lost and isinstance(answer, ev.ClaimAnswered) and world.waits_for == "claim":
             after = world.copy()
             after.answers = world.answers[1:]
             yield f"an answer is lost: {_shown(answer)}", after

@@ -32,7 +32,7 @@ OWNER_EVENTS = ("claim", "drain", "turn over", "cancel taken", "prompt", "messag
 
 
 def session_state(session: Session) -> str:
-    """The session's side. *overtaken*: a release came before the answer; *abandoned*: asked, and nobody waits for it."""
+    """The session's side. *overtaken*: a release came before the answer; *abandoned*: nobody waits for the answer."""
     chain, turn = session.chain, session.turn
     if chains.tombstones(chain):
         return "overtaken"
@@ -72,7 +72,7 @@ def session_event(event: Record, session: Session) -> str:
 
 
 def owner_state(queue: q.Queue) -> str:
-    """The owner's side. *gave way*: a chain has yielded to the prompt that waits; *unwinding*: the turn was cancelled."""
+    """The owner's side. *gave way*: a chain has yielded to the prompt that waits; *unwinding*: it was cancelled."""
     now, waits = running(queue), bool(live_queued(queue))
     if queue.wait_owner is not None:
         return "gave way"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import pathlib
 import textwrap
 from typing import TYPE_CHECKING
@@ -35,8 +36,8 @@ CALLED = {"stream": "STREAM_ORDER", "tools": "TOOL_ORDER", "stop": "STOP_ORDER"}
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "machines.md"
 HEAD = """# The machines, as they are in the code
 
-Written by `make diagrams` from the tables and functions of `src/stopwarden/core`; do not edit. A test holds it to the code.
-What the words mean and why it is so: [architecture.md](architecture.md), [decisions.md](decisions.md)."""
+Written by `make diagrams` from the tables and functions of `src/stopwarden/core`; do not edit. A test holds it to the
+code. What the words mean and why it is so: [architecture.md](architecture.md), [decisions.md](decisions.md)."""
 
 
 def page() -> str:
@@ -210,9 +211,9 @@ class Does:
 def _turn() -> list[str]:
     parts = [
         "## The turn (`core/turn.py`)",
-        "A turn begins at the top of *stream*, goes on to *tools* when the reply has calls and to *stop* when it has none. "
-        "A row that does nothing is followed by the next one. A thick arrow is a jump; a rounded box asks and waits for the "
-        "answer. Before each row: a turn that a newer prompt, a cancel or a dispose cut unwinds instead.",
+        "A turn begins at the top of *stream*, goes on to *tools* when the reply has calls and to *stop* when it has "
+        "none. A row that does nothing is followed by the next one. A thick arrow is a jump; a rounded box asks and "
+        "waits for the answer. Before each row: a turn that a newer prompt, a cancel or a dispose cut unwinds instead.",
     ]
     for name, order in turns.ORDERS.items():
         does = {row.rule: Does(row.act) for row in order}
@@ -267,7 +268,7 @@ def _flow(order: Sequence[Row], does: dict[str, Does]) -> list[str]:
         lines.append(
             f'    {_node(row.rule)}("{shown}<br/>asks: {asks}")' if asks else f'    {_node(row.rule)}["{shown}"]'
         )
-    following = {row.rule: after.rule for row, after in zip(order, order[1:], strict=False)}
+    following = {row.rule: after.rule for row, after in itertools.pairwise(order)}
     lines += [f"    {_node(rule)} --> {_node(after)}" for rule, after in following.items()]
     others = {row.rule for row in order}
     for row in order:
@@ -309,8 +310,8 @@ def _queue() -> list[str]:
     return [
         "## The owner's side (`core/queue.py`)",
         "### A claim (`CLAIM_TABLE`)",
-        "*hosted*: asked by the child that has the session; *owner*: whose id came along; *rival*: another live prompt runs; "
-        "*queued*: a live prompt waits; *busy*: anything is live or has not settled. An empty cell holds for both.",
+        "*hosted*: asked by the child that has the session; *owner*: whose id came along; *rival*: another live "
+        "prompt runs; *queued*: a live prompt waits; *busy*: anything is live or has not settled. An empty cell holds for both.",
         _table(
             ("row", *facts, "granted", "a prompt is queued", "who waits"),
             (
