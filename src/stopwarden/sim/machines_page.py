@@ -311,7 +311,8 @@ def _queue() -> list[str]:
         "## The owner's side (`core/queue.py`)",
         "### A claim (`CLAIM_TABLE`)",
         "*hosted*: asked by the child that has the session; *owner*: whose id came along; *rival*: another live "
-        "prompt runs; *queued*: a live prompt waits; *busy*: anything is live or has not settled. An empty cell holds for both.",
+        "prompt runs; *queued*: a live prompt waits; *busy*: anything is live or has not settled. An empty cell holds "
+        "for both.",
         _table(
             ("row", *facts, "granted", "a prompt is queued", "who waits"),
             (
