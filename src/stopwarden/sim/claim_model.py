@@ -66,16 +66,13 @@ class Bounds(Record):
 
 # The parts of a whole exploration: each visits every state of its dimensions; the rest is as little as can be.
 LITTLE = Bounds(words=0, cancels=False, plans=False, hooks=False, deadlines=False)
+LOST = LITTLE.replace(prompts=1, words=1, deadlines=True, lost=True, doubled=True)
 PARTS: tuple[tuple[str, Bounds, int], ...] = (
     ("promotion, release, drain, deadlines", LITTLE.replace(words=1, deadlines=True), 0),
     ("promotion, release, cancel, plan mode", LITTLE.replace(cancels=True, plans=True), 0),
     ("promotion, release, hooks", LITTLE.replace(hooks=True), 0),
     ("one prompt; all but deadlines; what fails", Bounds(prompts=1, deadlines=False, refusals=True), 0),
-    (
-        "one prompt; claims lost, answers doubled",
-        Bounds(prompts=1, plans=False, hooks=False, lost=True, doubled=True),
-        0,
-    ),
+    ("one prompt; claims lost, answers doubled", LOST, 0),
     ("all at once, as far as it goes", Bounds(rewinds=True), 20_000),
 )
 DEEP: tuple[tuple[str, Bounds, int], ...] = (
@@ -247,7 +244,7 @@ def _of_the_pipes(world: World) -> Iterator[tuple[str, World]]:
             after = world.copy()
             _told(after, answer)
             yield f"the session hears, and will hear again: {_shown(answer)}", after
-        if world.bounds.lost and isinstance(answer, ev.ClaimAnswered) and world.waits_for == "claim":
+        if world.bounds.lost and _waited_claim(world) == answer.id:
             after = world.copy()
             after.answers = world.answers[1:]
             yield f"an answer is lost: {_shown(answer)}", after
@@ -262,6 +259,12 @@ def _of_the_pipes(world: World) -> Iterator[tuple[str, World]]:
         after = world.copy()
         _queued(after, q.TimerFired(at=0, effect=forward.timer))
         yield f"the owner gives up on the session: {forward.target}", after
+
+
+def _waited_claim(world: World) -> int:
+    """The claim whose answer the turn waits for; 0 for none."""
+    turn = world.session.turn
+    return turn.waiting.id if turn is not None and turn.waiting is not None and turn.waiting.what == "claim" else 0
 
 
 def _of_the_turn(world: World) -> Iterator[tuple[str, World]]:
