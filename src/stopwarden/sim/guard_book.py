@@ -20,6 +20,7 @@ from stopwarden.core import door_events as asks
 from stopwarden.core import queue_words as q
 from stopwarden.core import turn_events as ev
 from stopwarden.core.bounds import DRAIN_DEADLINE_MS, GUARD_STREAMS
+from stopwarden.sim.guard_witness import Witness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,16 @@ PROMISES: Mapping[str, str] = {
     "at any effect; no stream of the guard for a list of an earlier process",
     "Waiting": "nothing sent by the guard while a shell of its chain still runs; no stop put off for shells of an "
     "older chain; no scheduled prompt held back beyond the limit",
+    "Goes on": "a turn whose list is unfinished, with nothing in its way, is not let stop",
+    "Looked": "each stream of the guard was preceded by a drain of its own that brought nothing, and then its claim",
+    "Room": "nothing sent that does not fit, and nothing by the guard after a compression that failed",
+    "Counted": "an attempt is counted when a stream of the guard begins and at no other time; exhaustion is told once",
+    "Order": "no turn gives way unless a claim said so; no automatic turn before the prompt that was given way to, "
+    "before one that is being admitted, with results after a cancel, or before the time of a retry",
+    "Kin": "what is held for a chain's own background work is its own",
+    "Gaps": "whatever is left out has a gap entry, of which the model and the person are told once; not what the chain "
+    "waits for, while something else could go",
+    "Ends": "every prompt has one end; a retry is vouched for after a failure alone",
     "Legal": "no event of a legal world is refused",
     "Rest": "once nothing goes wrong any more, every prompt, message and turn comes to its end",
 }
@@ -59,7 +70,7 @@ class Book:
         self.queued: dict[str, None] = {}  # those of them that were not given to the child
         self.kinds: dict[str, str] = {}
         # the session's side
-        self.turn, self.turn_owner, self.superseded = "", "", False
+        self.turn, self.turn_kind, self.superseded = "", "", False
         self.plan, self.forbidden = False, ""
         self.claims: dict[int, tuple[str, int]] = {}  # not answered: the turn, and when it was asked
         self.grants: dict[int, str] = {}  # what was live when the owner granted it
@@ -82,6 +93,7 @@ class Book:
         self.owed: dict[str, str] = {}  # what must come to history, and what it is
         self.named: dict[str, str] = {}  # what was told not to come, and how
         self.of_prompt: dict[str, tuple[str, ...]] = {}
+        self.witness = Witness(self)
 
     def hit(self, what: str) -> None:
         """Count."""
@@ -116,6 +128,7 @@ class Book:
 
     def heard(self, event: Record) -> None:
         """An event goes into the session."""
+        self.witness.heard(event)
         match event:
             case ev.Cancelled():
                 self.forbid("a cancel")
@@ -136,6 +149,8 @@ class Book:
                 self.told[event.fire.id] = self.tasks.get(event.fire.job, ("wakeup", self.era))
             case asks.PlaceRead() if self.reading.pop(event.id, "") and not event.same:
                 self.forbid("a move to another directory")
+            case ev.ToolsDone() if event.stop and not self.superseded and self.turn_kind == ev.FOREGROUND:
+                self.forbid(f"a protection ({event.stop})")
             case ev.Rewound() | ev.Disposed() | waits.Cleared():
                 self.forbid(f"a session {type(event).__name__.lower()}")
             case ev.Tick():
@@ -200,6 +215,7 @@ class Book:
         self.claims, self.last_claim, self.usable = {}, 0, False
         self.unfinished, self.listed, self.stage, self.chain = 0, False, 0, -1
         self.era, self.own_shells = self.era + 1, {}
+        self.witness.restarted()
 
     def child_gone(self) -> None:
         """People were told that these turns came to no good end; their words need not be in history."""
@@ -211,9 +227,10 @@ class Book:
     def done(self, effect: ev.Effect, chain_number: int) -> None:
         """An effect came out of the session."""
         self.hit(f"effect {type(effect).__name__}")
+        self.witness.done(effect, chain_number)
         match effect:
             case ev.BeginTurn():
-                self.turn, self.superseded = effect.turn, False
+                self.turn, self.turn_kind, self.superseded = effect.turn, effect.kind, False
                 if effect.kind == ev.FOREGROUND or chain_number != self.chain:
                     self.own_shells = {}
                 if self.kinds.get(effect.turn) == ev.ORDINARY:
@@ -292,6 +309,8 @@ class Book:
             self.checked(promise)
         if self.own_shells and any(part.kind == "guard" for part in send.parts):
             self.wrong(f"Waiting: the guard goes on while {', '.join(self.own_shells)} of its own chain still runs")
+        if self.stage >= GUARD_STREAMS:
+            self.wrong(f"I1: a stream of the guard is sent after {self.stage} without new words of the person")
         if self.forbidden:
             self.wrong(f"I6: a stream of the guard is sent after {self.forbidden}")
         if not self.usable:
@@ -350,6 +369,7 @@ class Book:
     def owner_did(self, event: q.QueueEvent, effect: q.Effect) -> None:
         """An effect came out of the queue."""
         self.hit(f"queue effect {type(effect).__name__}")
+        self.witness.owner_did(effect)
         if isinstance(effect, q.SendRelease):
             self.checked("I3")
         match effect:
@@ -390,6 +410,7 @@ class Book:
         for one, what in self.owed.items():
             if not self.where.get(one) and one not in self.named:
                 self.wrong(f"I5: {what} {one} is neither in history nor named as left out")
+        self.witness.settled()
         if self.intents:
             self.wrong(f"I4: {', '.join(self.intents)} is neither committed nor rolled back")
 

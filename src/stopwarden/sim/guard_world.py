@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stopwarden.core import backlog_events as waits
 from stopwarden.core import door_events as asks
 from stopwarden.core import queue as queues
 from stopwarden.core import queue_words as q
@@ -34,6 +35,9 @@ LOADED_IN = 4  # so many seeds, one begins with a session that is loaded
 # After these, what was tried in vain and what a paused chain holds back waits for the person's next prompt.
 WAITS_FOR_A_PROMPT = frozenset({"refused_send", "outage", "broken_send", "no_room", "failing_hook"})
 PROMPTS, QUIET_STEPS = 3, 4_000  # PROMPTS: an eager person has at most so many waiting
+
+
+GAP_TURNS = 40
 
 
 class World(Person):
@@ -148,8 +152,13 @@ class World(Person):
             self.finish_task()
         self._settle()
         if not self.book.broken:
+            self.feed(waits.PersonLooks())  # what could not be shown before is shown now
             self.prompt()
             self._settle()
+        for _ in range(GAP_TURNS):  # a notice names so many gap entries, the next turn the next ones
+            if not self.book.broken and self.book.witness.untold():
+                self.prompt()
+                self._settle()
         if not self.book.broken:
             self._nothing_left()
 
