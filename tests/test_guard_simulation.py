@@ -101,7 +101,7 @@ def loses_drained_words(state: Session, event: Record) -> tuple[Session, tuple[e
 
 @pytest.mark.parametrize(
     ("broken", "promise"),
-    [(forgets_the_claim, "I2"), (says_words_twice, "I5"), (hears_no_cancel, "I6"), (loses_drained_words, "I5")],
+    [(forgets_the_claim, "I2"), (says_words_twice, "I5"), (hears_no_cancel, "Order"), (loses_drained_words, "I5")],
 )
 def test_a_broken_session_is_found_and_told_as_a_short_story(
     broken: Callable[[Session, Record], tuple[Session, tuple[ev.Effect, ...]]],
@@ -135,7 +135,7 @@ def test_shrinking_takes_the_smallest_numbers(monkeypatch: pytest.MonkeyPatch) -
     short = guard_story.shrunk(plan, swept.broken)
     assert len(short.steps) < len(plan.steps) / 4
     assert sum(number.bit_length() for number in short.steps) / len(short.steps) < 40
-    assert guard_run.play(short).book.broken.startswith("I6")
+    assert guard_story.promise(guard_run.play(short).book.broken) == guard_story.promise(swept.broken)
 
 
 def test_the_command_says_what_was_met_and_tells_a_broken_promise(

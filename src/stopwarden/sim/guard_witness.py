@@ -81,7 +81,7 @@ class Witness:
     def _switched(self, event: ev.SwitchSet) -> None:
         self.switch, self.clean = event.switch, False
 
-    def _gate(self, event: ev.GateTaken) -> None:
+    def _gate(self, event: ev.GateTaken | asks.MoveAsked) -> None:
         self.clean = False
 
     def _moved(self, event: asks.PlaceRead) -> None:
@@ -380,6 +380,7 @@ HEARD: Mapping[type[Record], Callable[[Witness, Any], None]] = {
     ev.ModeChanged: Witness._mode,
     ev.SwitchSet: Witness._switched,
     ev.GateTaken: Witness._gate,
+    asks.MoveAsked: Witness._gate,
     asks.PlaceRead: Witness._moved,
     ev.TodoWritten: Witness._listed,
     ev.DrainAnswered: Witness._drained,
