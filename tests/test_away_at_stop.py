@@ -309,14 +309,14 @@ def test_a_claim_that_fails_is_asked_for_again() -> None:
     assert not world.state.chain.guard.suspended
 
 
-def test_three_claims_that_fail_end_the_turn_and_it_is_told_that_work_is_owed() -> None:
+def test_three_claims_that_fail_end_the_turn_and_that_is_told() -> None:
     """Never ahead of anything the person has said: without a place in order nothing is sent."""
     world = AwayWorld(*OWED)
     world.claims.extend(["refused", "malformed", "missing"])
     world.arm(play=True)
     assert world.reasons() == []
     assert world.ends() == [("P1", "error")]
-    assert world.told("stopped_with_work_owed") == [{"why": "claim"}]
+    assert world.told("stopped_while_away") == [{"end": "error", "rule": "turn.claim_unavailable"}]
     assert world.state.chain.guard.suspended_by is None
 
 
@@ -505,7 +505,7 @@ def test_a_fault_takes_a_hooks_reason_along_and_never_goes_against_the_person() 
 
 @pytest.mark.case("BR-091")
 def test_after_a_compression_that_failed_nothing_of_ours_is_sent() -> None:
-    """No continuation into a full context, not while away either: the turn ends and says that work is owed."""
+    """No continuation into a full context, not while away either: the turn ends, and that is told."""
     world = AwayWorld(*OWED)
     world.prompt(play=False)
     compress = world.play(until=ev.Compress, skip=1)
@@ -513,7 +513,7 @@ def test_after_a_compression_that_failed_nothing_of_ours_is_sent() -> None:
     world.play()
     assert world.reasons() == []
     assert world.ends() == [("P1", "error")]
-    assert world.told("stopped_with_work_owed") == [{"why": "compression"}]
+    assert world.told("stopped_while_away") == [{"end": "error", "rule": "turn.compression_failed"}]
 
 
 @pytest.mark.case("BR-092")
@@ -525,7 +525,7 @@ def test_a_context_that_is_full_ends_the_turn_once() -> None:
     world.fail(check, ev.TokensChecked(id=check.id, fits=False))
     world.play()
     assert world.ends() == [("P1", "max_tokens")]
-    assert world.told("stopped_with_work_owed") == [{"why": "tokens"}]
+    assert world.told("stopped_while_away") == [{"end": "max_tokens", "rule": "turn.token_limit"}]
     assert len(world.sent) == 1
 
 
@@ -537,6 +537,55 @@ def test_a_send_that_is_refused_leaves_no_word_of_ours_in_history() -> None:
     assert world.ends() == [("P1", "error")]
     assert world.rules() == ["away.no_qualifying_wake"]
     assert not any(part.kind == "away" for parts in world.history.values() for part in parts)
+
+
+@pytest.mark.parametrize("how", ["cancel", "dispose", "broken", "tool hook", "fault"])
+def test_a_session_that_stops_without_a_verdict_that_let_it_is_known_to_have_stopped(how: str) -> None:
+    """Whatever the end was, it is told with its kind and rule; the morning's account has it."""
+    world = AwayWorld(*OWED)
+    if how == "broken":
+        world.replies.append(Reply(broken="network"))
+    elif how == "tool hook":
+        world.replies.append(Reply(calls=1, stop="post_tool_use"))
+    elif how == "fault":
+        world.said.extend([{"failed": "locked"}] * 4)
+    world.prompt(play=False)
+    if how in ("cancel", "dispose"):
+        world.play(until=ev.CheckTokens)
+        world.feed(ev.Cancelled() if how == "cancel" else ev.Disposed())
+    world.play()
+    (end,) = (one for one in world.effects if isinstance(one, ev.EndTurn))
+    assert world.told("stopped_while_away") == [{"end": end.kind, "rule": end.rule}]
+
+
+def test_a_session_that_was_let_wait_or_gave_way_is_not_said_to_have_stopped() -> None:
+    """A wait, a yield, a newer prompt, and a stop the guard decided because the judge knew that away is over."""
+    waits = AwayWorld(wakes=SOON)
+    waits.prompt()
+    gives_way = AwayWorld(*OWED)
+    gives_way.claims.append("queued")
+    gives_way.prompt()
+    overtaken = AwayWorld(wakes=SOON)
+    overtaken.prompt(play=False)
+    overtaken.play(until=ev.CheckTokens)
+    overtaken.prompt()
+    over = AwayWorld(*OWED)
+    over.said.append({"verdict": Verdict(block=False, kind="idle", rule="away.not_away", at=0)})
+    over.prompt()
+    for world in (waits, gives_way, overtaken, over):
+        assert world.ends()
+        assert world.told("stopped_while_away") == []
+
+
+def test_hooks_that_cannot_be_asked_do_not_end_the_night() -> None:
+    """It is told, the guard waits for a retry, and the stop is judged without them."""
+    world = AwayWorld(*OWED, hooks=True)
+    world.hooks.append({"failed": True})
+    world.arm()
+    world.play(until=ev.Send, skip=4)
+    assert world.told("hooks_failed") == [{}]
+    assert len(world.reasons()) == 1
+    assert world.state.chain.guard.retry_paused
 
 
 # ---- automatic turns

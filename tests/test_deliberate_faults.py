@@ -210,6 +210,8 @@ FAULTS = (
     Fault("a list holds back the wake of a session that waits", "core/chain.py", "and not chain.too_long and not chain.away)", "and not chain.too_long)", AWAY_TURNS),
     Fault("the away check goes on in plan mode once sent", "core/turn_answers.py", "if not counted or (stream.away is not None and pen.chain.plan):", "if not counted:", AWAY_TURNS),
     Fault("a slow claim ends the night", "core/away_at_stop.py", "    if stream.claims < FAULTS_IN_A_ROW:", "    if stream.claims < 1:", AWAY_TURNS),
+    Fault("a session that fails while away is not known to have stopped", "core/turn_state.py", "if self.chain.away and not let and rule", "if self.chain.away and not let and kind == 'error' and rule", AWAY_TURNS),
+    Fault("a broken hook ends the night", "core/turn_answers.py", "    if event.failed and not pen.chain.away:\n", "    if event.failed:\n", AWAY_TURNS),
     Fault("a move to the same place ends the chain", "core/door.py", "    elif event.same:\n", "    elif False:\n", ("test_door.py",)),
     Fault("a failed move keeps the gate", "core/door.py", "    if held:\n        open_gate(pen)", "    if held and not why:\n        open_gate(pen)", ("test_door.py",)),
     Fault("settling does not wait for the successor", "core/door.py", "    return pen.turn is None and not", "    return not", ("test_door.py",)),

@@ -53,6 +53,8 @@ class AnyOrder(AwayWorld):
         self.prompts = 1_000  # of the healed end
         self.granted = False  # by a claim that no stream has used
         self.forbidden = ""  # why the guard may not send now
+        self.begun: set[str] = set()
+        self.stopped = ""  # the last turn that was said to have stopped while away
         self.cancelled = False  # and this holds the away check back too
         self.kinds_of: dict[str, str] = {}
         self.words: list[str] = []
@@ -78,6 +80,12 @@ class AnyOrder(AwayWorld):
             assert not effect.rule.startswith("guard."), "while away a stop is let go by the guard (I7)"
             recorded = self.recorded[-1].rule if self.recorded else ""
             assert not effect.rule.startswith("away.") or effect.rule == recorded, "an allow is not in the record (I7)"
+            known = effect.rule in (recorded, "turn.new_prompt", "turn.yielded") or self.stopped == effect.turn
+            assert known or effect.turn not in self.begun, "a session that stops while away is not in the record (I7)"
+        if isinstance(effect, ev.BeginTurn):
+            self.begun.add(effect.turn)
+        if isinstance(effect, ev.Tell) and effect.kind == "stopped_while_away":
+            self.stopped = effect.turn
         if isinstance(effect, ev.Send) and effect.attempt:
             assert not self.forbidden, f"a stream of the guard after {self.forbidden} (I6)"
             assert self.granted, "a stream of the guard without a granted claim of its own (I2)"

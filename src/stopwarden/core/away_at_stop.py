@@ -7,8 +7,9 @@ by has changed meanwhile, here or in the store, it is *stale* and the stop is ju
 
 A verdict that cannot be had or recorded is a fault of ours: then the stop is blocked with a reason that
 says so, three times in a row, and after that allowed. A claim that comes to nothing is asked for again as
-often; then the turn ends, and it is told that the session stopped with work owed. So no stop ends in
-silence, and none of this loops. A hook's reason goes on alone wherever the check has none.
+often; then the turn ends as an error. Whatever ends a turn without a verdict that let it is told
+(`stopped_while_away`). So no stop ends in silence, and none of this loops. A hook's reason goes on alone
+wherever the check has none.
 
 A person's cancel and plan mode hold this policy back too, whatever a verdict says; the todo guard's other
 suspensions do not. May not live here: the check itself (`core/away`), what is read for it (the driver).
@@ -23,6 +24,7 @@ from stopwarden.core.failures import give_up, strike
 from stopwarden.core.turn_events import Part
 from stopwarden.core.turn_state import Pen, Stream
 
+IDLE = "idle"  # the verdict where away does not hold after all
 FAULT = (
     "Stopwarden could not judge this stop ({why}), and the person is away. Go on with the work that is owed; "
     "if nothing can be done, schedule a wake within the hour before you stop. Nobody is there to answer."
@@ -90,8 +92,8 @@ def weigh_verdict(pen: Pen) -> None:
         return
     if is_stale(pen):
         pen.go("stop", "stop.ask_verdict")
-    elif verdict.kind == "idle":
-        pen.on(verdict=None, judged=None)
+    elif verdict.kind == IDLE:
+        pen.on(judged=None)
     elif not verdict.block:
         ask_commit(pen)
     elif held := held_back(pen):
@@ -104,7 +106,7 @@ def weigh_verdict(pen: Pen) -> None:
 def allow_by_verdict(pen: Pen) -> None:
     """The allow is in the record."""
     verdict = pen.running.verdict
-    if verdict is not None:
+    if verdict is not None and verdict.kind != IDLE:
         go_on_or_end(pen, verdict.kind, verdict.rule)
 
 

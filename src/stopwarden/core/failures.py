@@ -66,7 +66,7 @@ def strike(pen: Pen, point: str) -> Failure:
 def give_up(pen: Pen, point: str) -> None:
     """Our policy cannot have this stream. A hook's block goes on alone; else all is kept, and the turn ends.
 
-    What befalls a stream of the away check costs the guard nothing; but the session stops, and that is told.
+    What befalls a stream of the away check costs the guard nothing.
     """
     stream = pen.running.stream
     failure = strike(pen, point) if stream.away is None else FAILURES[point]
@@ -75,18 +75,12 @@ def give_up(pen: Pen, point: str) -> None:
         pen.go("stream", "stream.show_hook")
         return
     pen.put_away("refused")
-    if stream.away is None:
-        pen.end(failure.end, failure.rule)
-    else:
-        pen.tell("stopped_with_work_owed", why=point)
-        pen.end("error", failure.rule)
+    pen.end(failure.end if stream.away is None else "error", failure.rule)
 
 
 def fail(pen: Pen, point: str, why: str = "") -> None:
     """The turn cannot go on: what it has not sent is kept, and it ends as the table says."""
     failure, turn = strike(pen, point), pen.running
-    if turn.stream.away is not None:
-        pen.tell("stopped_with_work_owed", why=point)
     pen.put_away("refused")
     graceful = failure.end == "loop_detected" and turn.kind != FOREGROUND
     pen.end("suspended" if graceful else failure.end, failure.rule, why)

@@ -15,7 +15,7 @@ from stopwarden.core import chain_words as words
 from stopwarden.core import turn_events as ev
 from stopwarden.core.away_at_stop import fault, judge_again
 from stopwarden.core.bounds import DRAIN_TIMEOUTS_MAX
-from stopwarden.core.failures import fail, give_up
+from stopwarden.core.failures import fail, give_up, strike
 from stopwarden.core.stop_loop import take_drained
 from stopwarden.core.turn_state import Found, HookSaid, Pen, Stream, illegal
 
@@ -97,9 +97,12 @@ def settle(pen: Pen, claim: int, answer: str) -> None:
 
 
 def hooks_answered(pen: Pen, event: ev.HookAnswered) -> None:
-    if event.failed:
+    if event.failed and not pen.chain.away:
         fail(pen, "hooks", "the Stop hooks could not be asked")
         return
+    if event.failed:  # nobody is there to try again: the stop is judged without them
+        strike(pen, "hooks")
+        pen.tell("hooks_failed")
     said = HookSaid(block=event.block, reason=event.reason, message=event.message)
     pen.on(hook=said, found=None, claim="")
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 # Parts that the backlog gave out: if they are not sent they go back there, not into history.
 CARRIED = ("result", "fire", "gap")
+FOLLOWED = ("turn.new_prompt", "turn.yielded")
 FAILED = ("error", "loop_detected", "max_tokens")
 
 
@@ -318,8 +319,15 @@ class Pen:
             self.on(hooks_out=None)
 
     def end(self, kind: str, rule: str, why: str = "") -> None:
-        """The turn ends here, and the chain hears how. `kind` as in EndTurn."""
+        """The turn ends here, and the chain hears how. `kind` as in EndTurn.
+
+        While away a session that stops without a verdict that let it is known to have stopped (I7), unless a
+        person's prompt follows.
+        """
         turn = self.running
+        let = turn.verdict is not None and not turn.verdict.block
+        if self.chain.away and not let and rule not in FOLLOWED:
+            self.tell("stopped_while_away", end=kind, rule=rule)
         outcome = "cancelled" if turn.abort or kind == "cancelled" else "failed" if kind in FAILED else "ended"
         self.do(EndTurn, turn=turn.id, kind=kind, rule=rule, why=why)
         self.turn = None
