@@ -11,10 +11,11 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from comparison.bridge import Bridge
-from comparison.script import HOOK, IDLE, SAY, Ask, Cancel, Ends, Plan, Release, Remove, Speak
+from comparison.script import HOOK, IDLE, SAY, Ask, Cancel, Ends, Move, Plan, Release, Remove, Restart, Speak
 from comparison.seen import CUT_SHORT, WAITED_FOR, Seen, gave_up, started
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain_words as words
+from stopwarden.core import door_events as door
 from stopwarden.core import queue_words as q
 from stopwarden.core import turn_events as ev
 from stopwarden.core.bounds import DRAIN_DEADLINE_MS
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 ANSWERED = (
     *(ev.AdmitWriter, ev.Drain, ev.Claim, ev.RunHooks, ev.ChooseModel, ev.Compress, ev.CheckTokens),
     *(ev.Send, ev.RunTools),
+    *(door.CheckPlace, door.ReadPlace, door.LookForActivity, door.MakeMove, door.Restore),
 )
+HERE = "here"
 
 
 def play(scenario: Scenario) -> Seen:
@@ -46,7 +49,7 @@ class _Played:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario, self.seen = scenario, Seen()
-        self.state = Session(chain=Chain(guard=Guard(switch="on")), hooks=scenario.hooks is not None)
+        self.state, self.place = self._new(), HERE
         self.open: deque[ev.Effect] = deque()
         self.taking: deque[ev.Effect] = deque()
         self.cut: set[int] = set()
@@ -66,6 +69,9 @@ class _Played:
             while self.held is not None and self.open:  # the moment lasts until this is heard
                 self._answer(self.open.popleft(), IDLE)
         self._go_on_to(IDLE)
+
+    def _new(self) -> Session:
+        return Session(chain=Chain(guard=Guard(switch="on")), hooks=self.scenario.hooks is not None)
 
     # ---- the script
 
@@ -98,11 +104,16 @@ class _Played:
                 self._end_work(act.kind)
             case Release():
                 self._feed(ev.QueueReleased(owner=act.owner))
+            case Move():
+                self._feed(door.MoveAsked(move="move", path=act.to or HERE))
+            case Restart():
+                self.state = self._new()
+                self._feed(door.LoadBegan())
 
     def _end_work(self, kind: str) -> None:
-        task = next(one for one in self.state.tasks if one.kind == kind)
-        self._feed(ev.ResultArrived(result=Result(id=f"told-{task.id}", kind=kind, task=task.id)))  # type: ignore[arg-type]
-        self._feed(ev.BackgroundChanged(tasks=tuple(one for one in self.state.tasks if one is not task)))
+        for task in [one for one in self.state.tasks if one.kind == kind]:
+            self._feed(ev.ResultArrived(result=Result(id=f"told-{task.id}", kind=kind, task=task.id)))  # type: ignore[arg-type]
+            self._feed(ev.BackgroundChanged(tasks=tuple(one for one in self.state.tasks if one is not task)))
 
     # ---- the machine asks
 
@@ -127,6 +138,8 @@ class _Played:
                 self.bridge.settled(self.runs.pop(effect.prompt), "failed")
             case ev.Pass():
                 self._passed(effect.what)
+            case door.MoveEnded():
+                self.seen.answers.append(effect.kind)
             case _ if isinstance(effect, ANSWERED):
                 self.open.append(effect)
             case _:
@@ -206,6 +219,18 @@ class _Played:
                 self._send(effect, when)
             case ev.RunTools():
                 self._run_tools(effect)
+            case door.CheckPlace():
+                self._feed(door.PlaceChecked(id=number, place=effect.path))
+            case door.ReadPlace():
+                self._feed(door.PlaceRead(id=number, same=effect.place == self.place))
+            case door.LookForActivity():
+                self._feed(door.ActivitySeen(id=number))
+            case door.MakeMove():
+                self.place = effect.place
+                self._feed(door.MoveMade(id=number))
+            case door.Restore():
+                waiting = waits.Restored() if effect.what == "waiting" else None
+                self._feed(door.RestoreAnswered(id=number, waiting=waiting))
 
     def _cut_off(self, effect: ev.Effect) -> None:
         if effect.id in self.streams:
@@ -289,8 +314,9 @@ class _Played:
             items += [Todo(id=f"d{n}", content="item", status="completed") for n in range(reply.done)]
             self._feed(ev.TodoWritten(turn=turn.id, todos=TodoList(items=tuple(items))))
         elif reply.does in ("shell", "agent"):
-            task = Task(kind=reply.does, id=f"{reply.does}-{len(self.state.tasks) + 1}")  # type: ignore[arg-type]
-            self._feed(ev.BackgroundChanged(tasks=(*self.state.tasks, task)))
+            for _ in range(reply.times):
+                task = Task(kind=reply.does, id=f"{reply.does}-{len(self.state.tasks) + 1}")  # type: ignore[arg-type]
+                self._feed(ev.BackgroundChanged(tasks=(*self.state.tasks, task)))
         elif reply.does == "message":
             agent = next(task.id for task in self.state.tasks if task.kind == "agent")
             self._feed(waits.MessageSending(send="send-1", agent=agent))

@@ -6,6 +6,7 @@ hand, and it is an error to have one without a difference, or a difference witho
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from comparison import scenarios
@@ -75,7 +76,9 @@ def facts(seen: Seen, *, ours: bool) -> str:
 
 
 def listed(one: list[str]) -> str:
-    return "; ".join(one) if one else "nothing"
+    """In order; what comes several times on end is said once."""
+    runs = [(words, len(list(run))) for words, run in itertools.groupby(one)]
+    return "; ".join(words if times == 1 else f"{words} ({times} times)" for words, times in runs) or "nothing"
 
 
 def verdict(scenario: Scenario, ours: Seen, theirs: Seen) -> str:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from comparison.bridge import Bridge
 from comparison.json_lines import UNKNOWN_METHOD, Peer, Refused, wait_until
-from comparison.script import HOOK, IDLE, SAY, Ask, Cancel, Ends, Plan, Release, Remove, Speak
+from comparison.script import HOOK, IDLE, SAY, Ask, Cancel, Ends, Move, Plan, Release, Remove, Restart, Speak
 from comparison.seen import CUT_SHORT, WAITED_FOR, Seen, gave_up, started
 from stopwarden.core.bounds import DRAIN_DEADLINE_MS
 from stopwarden.sim.scripted_model import Reply as ModelReply
@@ -50,6 +50,7 @@ SETTINGS: dict[str, Any] = {
 }
 CLAIM, DRAIN = "craft/claimTodoStopGuardContinuation", "craft/drainMidTurnQueue"
 RELEASE, START_TURN, END_TURN = "craft/todoStopGuardQueueReleased", "_qwencode/start_turn", "_qwencode/end_turn"
+MOVE = "qwen/control/session/cd"
 OWNER_KEY, PARENT_KEY = "qwen-code/invocation", "qwen-code/private-parent-capability"
 PARENT_VARIABLE = "QWEN_CODE_PRIVATE_ACP_CAPABILITY"
 VOUCHED = {"retry": "qwen.daemon.retry", "continue": "qwen.daemon.continueLastTurn"}
@@ -58,7 +59,7 @@ WORDS = "Words number "
 AGENT_TASK = "Count the files for the desk."
 DEADLINE = 30.0
 PATIENCE = 1.0  # seconds in which something running could have been cut short
-QUIET, LONG_QUIET = 0.4, 2.0  # seconds without any event; the longer one where background work has just ended
+LONG_QUIET = 2.0  # seconds without any event, where background work has just ended
 
 HOOK_PROGRAM = """#!/bin/sh
 n=$(cat "$HOME/hook-count" 2>/dev/null || echo 0)
@@ -91,6 +92,10 @@ class Program:
         (self.home / ".qwen" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
         self.model = ScriptedModel(self._answer, streaming=self._streaming)
         self.model.__enter__()
+        self._start()
+        return self
+
+    def _start(self) -> None:
         secret = secrets.token_urlsafe(32)
         env = {
             "PATH": f"{Path(self._command[0]).parent}:/usr/bin:/bin",
@@ -109,7 +114,12 @@ class Program:
         self.peer = Peer((*self._command, "--acp"), env, self.project, self._asked, self._told, self.place / "errors")
         said = self._ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}, **meta})
         self.version = said["agentInfo"]["version"]
-        return self
+
+    def start_again(self, session: str) -> None:
+        """Ends the program, starts it anew and lets it load the session."""
+        self.peer.close()
+        self._start()
+        self._ask("session/load", {"sessionId": session, "cwd": str(self.project), "mcpServers": []})
 
     def __exit__(self, *_: object) -> None:
         self.model.close()
@@ -183,13 +193,13 @@ class _Played:
             (self.program.home / f"hook-{number}").write_text(said, encoding="utf-8")
         self._ask_for("P1", "ordinary")
         before = IDLE
-        quiet = QUIET
+        quiet = self.scenario.patience
         for number, step in enumerate(self.scenario.steps):
             if step.when != before:
                 self._leave(before)
             self._reach(step.when, quiet)
             self._act(step.act)
-            quiet = LONG_QUIET if isinstance(step.act, Ends) else QUIET
+            quiet = LONG_QUIET if isinstance(step.act, Ends) else self.scenario.patience
             before = step.when
             if number + 1 == len(self.scenario.steps):
                 self._leave(before)
@@ -212,8 +222,9 @@ class _Played:
             wait_until((self.program.home / "hook-count").exists, DEADLINE, "the Stop hook")
         else:
             wait_until(lambda: when in self._held, DEADLINE, f"model call {when}")
-            if self._reply(when).does == "say":
-                wait_until(lambda: when in self._heard, DEADLINE, f"the first words of model call {when}")
+            until = time.monotonic() + LONG_QUIET  # a turn that brings a result passes no words on before its end
+            while self._reply(when).does == "say" and when not in self._heard and time.monotonic() < until:
+                time.sleep(0.01)
 
     def _leave(self, when: int) -> None:
         """The moment is over: what it held open goes on."""
@@ -254,8 +265,14 @@ class _Played:
             case Ends():
                 (self.program.project / f"go-{self.session}").touch()
                 self._agent_may_end.set()
+                if self.bridge.busy:
+                    time.sleep(LONG_QUIET)  # all of it shall have ended before the turn goes on
             case Release():
                 self._released(act.owner)
+            case Move():
+                self._move(act.to)
+            case Restart():
+                self.program.start_again(self.session)
 
     def _ask_for(self, name: str, how: str) -> None:
         if self.scenario.bridge.direct:
@@ -293,6 +310,13 @@ class _Played:
             self.seen.answers.append(f"released {said['released']}".lower())
         except Refused as refused:
             self.seen.answers.append(f"refused with {refused.code}")
+
+    def _move(self, to: str) -> None:
+        """To another directory, or to where the session stands."""
+        place = self.program.place / to if to else self.program.project
+        place.mkdir(exist_ok=True)
+        said = self._request(MOVE, {"path": str(place)}).result(DEADLINE)
+        self.seen.answers.append("unchanged" if said["previousCwd"] == said["newCwd"] else "moved")
 
     # ---- the model
 
@@ -339,7 +363,8 @@ class _Played:
                 return _call("list_directory", {"path": str(self.program.project)})
             case "shell":
                 wait = f"while [ ! -e go-{self.session} ]; do sleep 0.05; done; echo counted"
-                return _call("run_shell_command", {"command": wait, "description": "wait", "is_background": True})
+                given = {"command": wait, "description": "wait", "is_background": True}
+                return ModelReply(tools=(Tool("run_shell_command", given),) * reply.times)
             case "agent":
                 task = {"description": "count the files", "prompt": AGENT_TASK, "subagent_type": "general-purpose"}
                 return _call("agent", {**task, "run_in_background": True})
@@ -493,15 +518,17 @@ def _labels(text: str) -> list[str]:
     """The pieces of one text: prompts, words of the person, reasons of hooks, instructions, results."""
     found = re.finditer(
         r"\b(?P<said>[PS]\d): |\b(?P<hook>HOOK\d)\b|\[Todo Stop Guard\] \d+ (?P<guard>[^\[]*)"
-        r"|(?P<result><task-notification>)",
+        r"|<task-notification>(?P<result>.*?)</task-notification>",
         text,
+        re.DOTALL,
     )
     labels = []
     for piece in found:
         if piece["guard"] is not None:
             labels.append("guard 2/2" if "final automatic" in piece["guard"] else "guard 1/2")
         else:
-            labels.append(piece["said"] or piece["hook"] or "result")
+            result = "gap" if "dropped before delivery" in (piece["result"] or "") else "result"
+            labels.append(piece["said"] or piece["hook"] or result)
     return labels
 
 

@@ -17,14 +17,17 @@ from comparison.script import (
     REFUSED,
     SAY,
     SHELL,
+    SHELLS,
     Ask,
     Cancel,
     Ends,
     Expect,
     Manners,
+    Move,
     Plan,
     Release,
     Remove,
+    Restart,
     Scenario,
     Speak,
     Step,
@@ -114,6 +117,21 @@ TURN = (
         (Step(3, Cancel()), Step(IDLE, Ask("P2"))),
     ),
     Scenario(
+        "T",
+        "the bridge says that a prompt waits, then, twice, that it is gone; another prompt follows",
+        (ARM,),
+        Expect(attempts=(), ends=("yielded", "done"), calls=3),
+        (Step(IDLE, Release("P1")), Step(IDLE, Release("P1")), Step(IDLE, Ask("P2"))),
+        bridge=Manners(claim="queued"),
+    ),
+    Scenario(
+        "R2",
+        "the provider refuses the call after the list was written; the program is started again; retries",
+        (ARM, REFUSED),
+        Expect(attempts=(), ends=("error", "done"), calls=3),
+        (Step(IDLE, Restart()), Step(IDLE, Ask("P2", "retry"))),
+    ),
+    Scenario(
         "G",
         "enters plan mode while the model's last words stream",
         (ARM,),
@@ -186,6 +204,46 @@ BACKGROUND = (
     ),
 )
 
+WAITING = (
+    Scenario(
+        "P",
+        "while the agent waits for a shell; it ends, and a prompt comes in the first attempt of its turn",
+        (ARM, SHELL),
+        Expect(attempts=(1,), ends=("deferred", "cancelled", "done"), calls=6),
+        (Step(IDLE, Ends("shell")), Step(5, Ask("P2"))),
+    ),
+    Scenario(
+        "X",
+        "cancels while the agent waits for a shell; the shell ends; then a prompt",
+        (ARM, SHELL),
+        Expect(attempts=(), ends=("deferred", "done", "done"), calls=5),
+        (Step(IDLE, Cancel()), Step(IDLE, Ends("shell")), Step(IDLE, Ask("P2"))),
+        patience=5.0,
+    ),
+    Scenario(
+        "O",
+        "25 shells end while the turn that started them streams",
+        (SHELLS,),
+        Expect(attempts=(), ends=("done", "done"), calls=3),
+        (Step(2, Ends("shell")),),
+        why="Decided: results are delivered together, and what found no room is named in a notice.",
+    ),
+    Scenario(
+        "CD1",
+        "moves the session to another directory while the agent waits for a shell; the shell ends",
+        (ARM, SHELL),
+        Expect(attempts=(), ends=("deferred", "suspended"), calls=4),
+        (Step(IDLE, Move("elsewhere")), Step(IDLE, Ends("shell"))),
+    ),
+    Scenario(
+        "CD2",
+        "the same, but to where it stands",
+        (ARM, SHELL),
+        Expect(attempts=(1, 2), ends=("deferred", "exhausted"), calls=6),
+        (Step(IDLE, Move()), Step(IDLE, Ends("shell"))),
+    ),
+)
+
 DIRECT = (
     Scenario(
         "N1",
@@ -254,11 +312,12 @@ DIRECT = (
     ),
     Scenario(
         "N10",
-        "the editor tells a release that nobody waits for",
+        "the editor tells a release that nobody waits for, and one without an owner",
         (ARM,),
         Expect(attempts=(1, 2), ends=("exhausted",), calls=4),
-        (Step(2, Release("P0")),),
+        (Step(2, Release("P0")), Step(2, Release(""))),
         bridge=Manners(direct=True),
+        why="The pure machine answers that it released nothing; a call without an owner is refused by the connection.",
     ),
     Scenario(
         "N11",
@@ -275,6 +334,7 @@ GROUPS = (
     ("Turns, prompts and the guard", TURN),
     ("Stop hooks", HOOKS),
     ("Background work", BACKGROUND),
+    ("What comes while the agent waits", WAITING),
     ("Clients that speak to the agent themselves", DIRECT),
 )
 ALL = tuple(scenario for _, group in GROUPS for scenario in group)

@@ -17,6 +17,7 @@ class Reply:
     """`does`: say, look (a plain tool), todo, shell, agent, message (to the agent), refused (HTTP 400)."""
 
     does: str = "say"
+    times: int = 1  # shell: so many at once
     left: int = 0  # todo: items that are not finished
     done: int = 1  # todo: items that are
 
@@ -24,6 +25,7 @@ class Reply:
 SAY = Reply()
 LOOK = Reply("look")
 SHELL = Reply("shell")
+SHELLS = Reply("shell", times=25)
 AGENT = Reply("agent")
 MESSAGE = Reply("message")
 REFUSED = Reply("refused")
@@ -74,7 +76,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Ends:
-    """The background work of this kind ends: shell or agent."""
+    """All background work of this kind ends: shell or agent."""
 
     kind: str
 
@@ -86,7 +88,19 @@ class Release:
     owner: str
 
 
-Act = Ask | Speak | Remove | Cancel | Plan | Ends | Release
+@dataclass(frozen=True)
+class Move:
+    """The session is to stand in another directory (`/cd`), or, with `to` empty, where it stands already."""
+
+    to: str = ""
+
+
+@dataclass(frozen=True)
+class Restart:
+    """The agent's program ends and is started again, and the session is loaded."""
+
+
+Act = Ask | Speak | Remove | Cancel | Plan | Ends | Release | Move | Restart
 
 
 @dataclass(frozen=True)
@@ -139,6 +153,7 @@ class Scenario:
     hooks: tuple[str, ...] | None = None
     bridge: Manners = Manners()
     why: str = ""
+    patience: float = 0.4  # seconds of quiet after which nothing more will come
 
     @property
     def kind(self) -> str:

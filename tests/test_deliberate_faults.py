@@ -59,6 +59,7 @@ FAULTS = (
     Fault("a claim is granted over a queued prompt", "core/queue_claims.py", "queued=True, has_queued_prompt=True, wait=\"set\"", "queued=True, claimed=True, wait=\"set\"", ("test_claim_model.py",)),
     Fault("a release that overtook is forgotten", "core/chain.py", '(claim.released, "unavailable", "released"),', "", ("test_claim_model.py",)),
     Fault("a third continuation is counted", "core/bounds.py", "GUARD_STREAMS = 2", "GUARD_STREAMS = 3", ("test_guard.py",)),
+    Fault("a cancel in a wait is not heard", "core/queue_prompts.py", "elif move.state.child is not None and not any", "elif turn is not None and not any", ("test_queue.py",)),
     Fault("nobody is told of the release", "core/queue_prompts.py", "move.do(SendRelease", "(lambda *_, **__: 0)(SendRelease", ("test_claim_model.py",)),
     Fault("an unchanged list is blocked again", "core/away.py", "look.chosen is not None and not changed", "False", (TABLE,)),
     Fault("a changed list may wait", "core/away.py", "changed = state.fingerprint != owes.fingerprint", "changed = False", (TABLE,)),

@@ -442,6 +442,7 @@ def test_a_cancel_holds_background_turns_back_until_the_next_prompt() -> None:
     bridge = Bridge()
     bridge.cancel()
     assert not bridge.start_turn("t1")
+    bridge.forwarded("")
     bridge.admit("p1")
     bridge.settle("p1")
     assert bridge.start_turn("t1")
@@ -451,9 +452,35 @@ def test_an_admission_under_way_when_a_cancel_comes_has_lost_even_after_the_next
     bridge = Bridge()
     seen = bridge.state.cancel_epoch
     bridge.cancel()
+    bridge.forwarded("")
     bridge.admit("p1")
     bridge.settle("p1")
     assert not bridge.start_turn("t1", epoch=seen)
+
+
+def test_a_cancel_with_nothing_running_reaches_the_agent_once_and_the_next_prompt_comes_after_it() -> None:
+    """The chain may be waiting for background work: it hears of the cancel; a prompt sent after it is not cancelled."""
+    bridge = Bridge()
+    bridge.cancel()
+    bridge.cancel()
+    assert [one.target for one in bridge.all(ForwardCancel)] == [""]
+    bridge.admit("p1")
+    assert bridge.ran() == []
+    bridge.forwarded("")
+    assert bridge.ran() == ["p1"]
+    bridge.settle("p1")
+    bridge.cancel()
+    bridge.feed(TimerFired(at=bridge.now, effect=bridge.all(StartTimer)[-1].id))
+    bridge.admit("p2")
+    assert bridge.ran() == ["p1", "p2"]
+
+
+def test_a_cancel_without_an_agent_holds_nothing_up() -> None:
+    """Nobody is there to hear of it: the next agent gets the next prompt at once."""
+    bridge = Bridge()
+    bridge.feed(ChildGone(at=bridge.now, child=CHILD))
+    bridge.cancel()
+    assert not bridge.all(ForwardCancel)
 
 
 def test_a_cancel_stops_the_background_turn_in_progress_and_the_next_prompt_waits_for_the_answer() -> None:

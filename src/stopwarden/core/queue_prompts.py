@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from stopwarden.core.queue_words import Asks, Message, Outcome
 
+NOTHING = ""  # what a cancel is for that came while nothing ran
+
 
 # --- admission ----------------------------------------------------------------------------------
 
@@ -230,7 +232,10 @@ def remove(move: Move, ask: RemovePrompt) -> None:
 
 
 def cancel(move: Move, ask: CancelRunning) -> None:
-    """Stop what runs now. Queued prompts stay; background turns wait for the next prompt."""
+    """Stop what runs now. Queued prompts stay; background turns wait for the next prompt.
+
+    With nothing running the child hears of it all the same: its chain may be waiting for background work.
+    """
     if not welcome(move, ask):
         return
     move.do(AnswerDone, request=ask.request, status=204, rule="cancel.done")
@@ -239,8 +244,8 @@ def cancel(move: Move, ask: CancelRunning) -> None:
     move.tell("prompt_cancelled", prompt=owner_now(move.state), client=ask.client)
     if entry is not None and entry.run is not None:
         stop_running(move, entry)
-    elif turn is not None and not any(one.target == turn for one in move.state.forwards):
-        forward_cancel(move, turn)
+    elif move.state.child is not None and not any(one.target == (turn or NOTHING) for one in move.state.forwards):
+        forward_cancel(move, turn or NOTHING)
 
 
 def welcome(move: Move, ask: Request) -> bool:

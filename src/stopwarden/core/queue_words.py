@@ -90,7 +90,7 @@ class Forward(Record):
     """A cancel on its way to the child: nothing is started until it is answered and its prompt has settled."""
 
     id: int
-    target: str  # a prompt id, or a background turn's id
+    target: str  # a prompt id, a background turn's id, or "" for whatever the child waits for
     timer: int
     answered: bool = False
 
@@ -294,7 +294,7 @@ class RunPrompt(Effect):
 
 
 class ForwardCancel(Effect):
-    """Tell the child to stop this prompt or background turn; reply CancelForwarded."""
+    """Tell the child to stop this prompt or background turn ("": nothing runs here); reply CancelForwarded."""
 
     target: str
 

@@ -359,7 +359,7 @@ class Wire:
                     target = following.id
                 else:
                     target = turn.id if turn is not None and not turn.abort else ""
-                if target == order.target:
+                if target == order.target or not (order.target or self.runs):
                     self.feed(ev.Cancelled())
                 elif order.target in self.runs:
                     self.denied[order.target] = None
