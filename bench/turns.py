@@ -89,6 +89,7 @@ class Driven:
 
 ANSWERS: dict[type[ev.Effect], Callable[[int], Record]] = {
     ev.AdmitWriter: lambda id: ev.WriterAdmitted(id=id),
+    ev.RegisterTurn: lambda id: ev.TurnRegistered(id=id, accepted=True),
     ev.Drain: lambda id: ev.DrainAnswered(id=id),
     ev.Claim: lambda id: ev.ClaimAnswered(id=id, claimed=True, queued=False),
     ev.RunHooks: lambda id: ev.HookAnswered(id=id),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ANSWERED = (
     *(ev.AdmitWriter, ev.Drain, ev.Claim, ev.RunHooks, ev.ChooseModel, ev.Compress, ev.CheckTokens),
-    *(ev.Send, ev.RunTools),
+    *(ev.Send, ev.RunTools, ev.RegisterTurn),
     *(door.CheckPlace, door.ReadPlace, door.LookForActivity, door.MakeMove, door.Restore),
 )
 HERE = "here"
@@ -173,6 +173,8 @@ class _Played:
         if effect.turn in self.runs:
             outcome: q.Outcome = "cancelled" if how == "cancelled" else "failed" if failed else "completed"
             self.bridge.settled(self.runs.pop(effect.turn), outcome)
+        else:
+            self.bridge.end_turn(effect.turn)
 
     def _passed(self, what: Record) -> None:
         match what:
@@ -199,6 +201,8 @@ class _Played:
                 pass
             case ev.AdmitWriter():
                 self._feed(ev.WriterAdmitted(id=number))
+            case ev.RegisterTurn():
+                self.bridge.start_turn(str(number), effect.turn)
             case ev.Drain():
                 self._drain(effect)
             case ev.Claim():
@@ -353,7 +357,7 @@ class _Played:
         self._feed(ev.DrainAnswered(id=int(request), parts=parts, hint=queued))
 
     def turn_answered(self, request: str, accepted: bool) -> None:
-        raise AssertionError("the pure turn begins its automatic turns by itself")
+        self._feed(ev.TurnRegistered(id=int(request), accepted=accepted))
 
 
 def _named(part: ev.Part, send: ev.Send | None = None) -> str:

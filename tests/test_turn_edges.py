@@ -169,10 +169,10 @@ def test_the_guard_does_not_need_the_hooks() -> None:
 
 @pytest.mark.case("G61")
 def test_a_turn_without_an_owner_claims_without_one() -> None:
-    """A notification's turn writes its own list: its claims name nobody, and hooks are not asked about it."""
+    """A scheduled prompt's turn writes its own list: its claims name nobody, and hooks are not asked about it."""
     world = World(hooks=True)
     world.replies.append(ARM)
-    world.feed(ev.ResultArrived(result=Result(id="r1", kind="shell", task="sh1")))
+    world.feed(ev.FireArrived(fire=Fire(id="f1", job="nightly")))
     world.play()
     claims = [one for one in world.effects if isinstance(one, ev.Claim)]
     assert [one.owner for one in claims] == [None, None]

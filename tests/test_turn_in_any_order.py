@@ -20,7 +20,7 @@ from stopwarden.core import door_events as asks
 from stopwarden.core import turn_events as ev
 from stopwarden.core.backlog_events import Cleared
 from stopwarden.core.door import OUTSIDE
-from stopwarden.core.errors import IllegalEventError
+from stopwarden.core.errors import IllegalEventError, SettingError
 from stopwarden.core.fires import Fire
 from stopwarden.core.lineage import Task
 from stopwarden.core.results import Result
@@ -99,7 +99,7 @@ class AnyOrder(AwayWorld):
         before = self.state
         try:
             self._happen(kind, choice)
-        except IllegalEventError:
+        except (IllegalEventError, SettingError):
             assert self.state is before
 
     def _happen(self, kind: int, choice: int) -> None:
@@ -128,6 +128,12 @@ class AnyOrder(AwayWorld):
                 self.feed(ev.FireArrived(fire=Fire(id=self.name("f"), job=f"job{choice % 2}")))
             case 7:
                 self.feed(ev.Tick(now=self.state.now + (500, 2_000, 2_000_000)[choice % 3]))
+            case 8 if choice % 4 == 0:
+                self.feed(
+                    (ev.BudgetSet(attempts=1 + choice % 3), ev.SwitchSet(switch="observe" if choice % 8 else "on"))[
+                        choice % 3 > 0
+                    ]
+                )
             case 8:
                 self.feed(ev.QueueReleased(owner=f"P{choice % 3 + 1}"))
             case 9:
@@ -159,6 +165,9 @@ class AnyOrder(AwayWorld):
             self.drains.append(self.drained(choice))
         elif isinstance(effect, ev.Claim):
             self.claims.append("queued" if self.waits else "malformed" if bad else "granted")
+        elif isinstance(effect, ev.RegisterTurn) and choice % 3 == 0:
+            self.fail(effect, ev.TurnRegistered(id=effect.id, accepted=None if bad else False))
+            return
         elif isinstance(effect, ev.RunHooks):
             self.hooks.append({"block": choice % 3 == 0, "reason": "go on", "failed": bad})
         elif isinstance(effect, asks.LookForActivity | asks.ReadPlace) and choice % 2:

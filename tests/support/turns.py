@@ -121,6 +121,8 @@ class World:
         match effect:
             case ev.AdmitWriter():
                 self.feed(ev.WriterAdmitted(id=effect.id))
+            case ev.RegisterTurn():
+                self.feed(ev.TurnRegistered(id=effect.id, accepted=True))
             case ev.Drain():
                 self.feed(ev.DrainAnswered(id=effect.id, **(self.drains.popleft() if self.drains else {})))
             case ev.Claim():

@@ -211,7 +211,8 @@ def _turn_returned(backlog: Backlog, event: TurnReturned) -> Step:
     tries = backlog.tries + 1
     if tries <= len(RETRY_AFTER):
         return backlog.replace(tries=tries), (*effects, RetryLater(seconds=RETRY_AFTER[tries - 1]))
-    return backlog.replace(tries=0, retained=True), (*effects, ShowRetained(ids=_carried_ids(way)))
+    held = backlog.replace(tries=0, retained=event.why == "refused", paused=True)
+    return held, (*effects, ShowRetained(ids=_carried_ids(way)))
 
 
 def _paused(backlog: Backlog, event: Paused) -> Step:

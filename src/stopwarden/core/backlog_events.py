@@ -122,10 +122,13 @@ class TurnAccepted(Record):
 
 
 class TurnReturned(Record):
-    """The turn was not accepted. "refused": the bridge or the provider; "superseded": a person came first."""
+    """The turn was not accepted. "refused": the provider; "not_admitted": the owner's side, so that only results
+
+    are held back; "superseded": a person came first.
+    """
 
     turn: str
-    why: Literal["refused", "superseded"]
+    why: Literal["refused", "not_admitted", "superseded"]
     holding: Holding = Holding()
 
 

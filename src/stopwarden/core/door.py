@@ -116,7 +116,7 @@ def begin_settling(pen: Pen) -> None:
 
 def at_rest(pen: Pen) -> bool:
     """Whether nothing of ours is active. A prompt that follows a turn has begun before anybody asks."""
-    return pen.turn is None and not pen.state.door.loading
+    return pen.turn is None and pen.state.starting is None and not pen.state.door.loading
 
 
 def look_for_rest(pen: Pen) -> None:

@@ -15,23 +15,24 @@ cut. A stream, tools, a compression and a send must come back before the turn is
 touch history and the world; all else is not waited for. The newer prompt begins only then, so work set
 going by an unwinding turn is old for it.
 
-May not live here: the guard and its suspensions (`guard`, `chain`), the queues (`backlog`), words.
+May not live here: the guard and its suspensions (`guard`, `chain`), the queues (`backlog`), the gate, moves and
+loading (`door`), how turns that no person began begin (`automatic`), words.
 """
 
 from __future__ import annotations
 
+from stopwarden.core import automatic, door
 from stopwarden.core import away_words as away
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain as chains
 from stopwarden.core import chain_words as words
-from stopwarden.core import door
 from stopwarden.core import door_events as asks
 from stopwarden.core import guard as guards
 from stopwarden.core import turn_events as ev
 from stopwarden.core.away_at_stop import fault
 from stopwarden.core.continuation import STREAM_ORDER, TOOL_ORDER
 from stopwarden.core.lineage import Deferral, relevant_background, waited
-from stopwarden.core.stop_loop import STOP_ORDER, ask_claim, background, carried_parts, take_drained
+from stopwarden.core.stop_loop import STOP_ORDER, ask_claim, background, take_drained
 from stopwarden.core.turn_answers import answered, settle, strike_drain
 from stopwarden.core.turn_state import Found, Pen, Session, Stream, Turn, illegal
 
@@ -121,11 +122,12 @@ def begin_next(pen: Pen) -> bool:
     if prompt is not None:
         begin_prompt(pen, prompt)
         return True
-    return begin_automatic(pen)
+    return automatic.begin(pen)
 
 
 def begin_prompt(pen: Pen, prompt: ev.Prompt) -> None:
     """Every older turn has unwound: the prompt's chain begins or goes on, with words that were kept for it."""
+    automatic.give_back(pen, "new_prompt")
     parts = pen.state.kept + prompt.parts
     pen.set(next=None, kept=(), deferral=Deferral())
     pen.chained(words.PromptStarted(id=prompt.id))
@@ -133,31 +135,11 @@ def begin_prompt(pen: Pen, prompt: ev.Prompt) -> None:
     pen.do(ev.BeginTurn, turn=prompt.id, kind=ev.FOREGROUND)
 
 
-def begin_automatic(pen: Pen) -> bool:
-    """A turn for results or a scheduled prompt, if nothing holds it back. Related ones pass a chain that waits."""
-    chain, waiting = pen.chain, pen.backlog
-    if not (waiting.results or waiting.fires) or pen.state.arriving or pen.state.now < pen.state.retry_at:
-        return False
-    if waiting.on_its_way is not None or not chains.may_start_automatic(chain, related=True):
-        return False
-    name = f"auto-{pen.next_id}"
-    given = pen.waited(waits.DrainAsked(turn=name, holding=pen.holding()))
-    if given is None:
-        return False
-    kind = ev.CRON if isinstance(given, waits.RunFire) else ev.NOTIFICATION
-    pen.chained(words.AutomaticStarted(id=name, kind=kind, related=given.related))
-    if not pen.guest:  # the chain goes on, or another begins: the next wait is counted from its own beginning
-        pen.set(deferral=Deferral())
-    stream = Stream(parts=carried_parts(given), carried=name, label=name)
-    pen.turn = Turn(id=name, kind=kind, stream=stream)
-    pen.do(ev.BeginTurn, turn=name, kind=kind)
-    return True
-
-
 def suggest(pen: Pen) -> None:
     """A person's turn has ended of itself, and nothing follows: unless something is held back or still to come."""
-    quiet = pen.ended and not pen.state.arriving and not pen.chain.closing and not pen.chain.disposed
-    if quiet and chains.may_suggest(pen.chain) and not background(pen):
+    follows = pen.state.arriving or pen.state.starting is not None
+    shut = pen.chain.closing or pen.chain.disposed
+    if pen.ended and not follows and not shut and chains.may_suggest(pen.chain) and not background(pen):
         pen.do(ev.Suggest, turn=pen.ended)
 
 
@@ -302,6 +284,7 @@ def cancelled(pen: Pen, event: ev.Cancelled) -> None:
     if pen.chain.disposed:
         raise illegal(event, "the session is put away")
     pen.chained(words.Cancelled())
+    automatic.give_back(pen, "cancel")
     pen.waited(waits.Paused())
     drop_next(pen, "cancel")
     if pen.turn is not None:
@@ -313,6 +296,7 @@ def disposed(pen: Pen, event: ev.Disposed) -> None:
     if pen.chain.disposed:
         raise illegal(event, "the session is put away")
     pen.chained(words.Disposed())
+    automatic.give_back(pen, "dispose")
     drop_next(pen, "dispose")
     for _, prompt in pen.state.arriving:
         pen.do(ev.Refuse, prompt=prompt.id, why="disposed")
@@ -345,6 +329,7 @@ def ticked(pen: Pen, event: ev.Tick) -> None:
             pen.set(late_drains=(*pen.state.late_drains, waiting.id))
             strike_drain(pen)
             take_drained(pen, Found(reliable=False))
+    automatic.ticked(pen)
     door.ticked(pen)
     look_at_the_wait(pen)
 
@@ -378,12 +363,14 @@ def to_lineage(pen: Pen, event: Record) -> None:
 def cleared(pen: Pen, event: waits.Cleared) -> None:
     """The conversation is emptied, between turns: what waits is named in gap entries, and they stay."""
     pen.chained(words.Rewound())
+    automatic.give_back(pen, "cleared")
     pen.waited(event)
 
 
 EVENTS: Mapping[type[Record], Callable[[Pen, Any], None]] = {
     ev.PromptOffered: offered,
     ev.WriterAdmitted: writer_admitted,
+    ev.TurnRegistered: automatic.registered,
     ev.PromptWithdrawn: withdrawn,
     ev.PromptQueuedSeen: queue_seen,
     ev.QueueReleased: released,

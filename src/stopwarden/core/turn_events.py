@@ -158,6 +158,13 @@ class Tick(Event):
 # ---- answers
 
 
+class TurnRegistered(Answer):
+    """Whether a turn for results may begin, as an owner: None for an error or a malformed answer."""
+
+    accepted: bool | None = None
+    unknown_method: bool = False
+
+
 class DrainAnswered(Answer):
     """Mid-turn messages. `reliable` is false for an error or a malformed answer; `hint` None: none was given."""
 
@@ -248,6 +255,12 @@ class AdmitWriter(Effect):
     """Ask the history's writer to let this prompt in; answered by WriterAdmitted."""
 
     prompt: str
+
+
+class RegisterTurn(Effect):
+    """Ask the owner's side whether this turn for results may begin; from a yes on until its end it is an owner."""
+
+    turn: str
 
 
 class Refuse(Effect):

@@ -127,6 +127,16 @@ class Turn(Record):
     labels: int = 0
 
 
+class Starting(Record):
+    """A turn for results that asks the owner's side whether it may begin."""
+
+    turn: str
+    parts: tuple[Part, ...]
+    related: bool
+    asked: int = 0  # the RegisterTurn that is out
+    due: int = 0  # milliseconds: no answer by then is a no
+
+
 class Session(Record):
     """Everything the turn machine knows of one session."""
 
@@ -145,6 +155,8 @@ class Session(Record):
     next_id: int = 1
     turn: Turn | None = None
     arriving: tuple[tuple[int, Prompt], ...] = ()  # ask the writer to be let in, by effect id
+    starting: Starting | None = None
+    registers_none: bool = False  # the owner's side knows nothing of such turns, as far as this session knows
     next: Prompt | None = None  # admitted; begins when the older turn has unwound
     drain_strikes: int = 0
     drain_gone: bool = False  # the owner's side has no drain, as far as this session knows

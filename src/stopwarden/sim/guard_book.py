@@ -283,10 +283,10 @@ class Book:
             self.wrong("Waiting: a stop is put off, and nothing of this chain is still to come")
         if effect.turn == self.turn:
             self.turn = ""
-        elif effect.kind == "cancelled":
+        elif effect.turn in self.of_prompt and effect.kind == "cancelled":
             self.race("never begun")
             if effect.rule != "turn.new_prompt":  # its words go with the newer one
-                self.name(self.of_prompt.get(effect.turn, ()), "cancelled before it began")
+                self.name(self.of_prompt[effect.turn], "cancelled before it began")
 
     def _something_of_this_chain(self) -> bool:
         """Whether any work may belong to it: all but the shells of an older era."""

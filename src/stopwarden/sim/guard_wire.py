@@ -60,13 +60,13 @@ class Wire:
         self.orders: list[q.Effect] = []
         self.reads: list[q.ResolveMessages] = []
         self.timers: list[tuple[int, int]] = []
+        self.registered: dict[str, bool] = {}  # turns for results that the owner was asked about
         self.runs: dict[str, int] = {}  # what the child owes a PromptSettled for
         self.denied: dict[str, None] = {}
         self.release = 0
         self.shows: list[ShowGaps] = []
         self.sends: list[str] = []  # messages to agents under way
         self.tasks: tuple[Task, ...] = ()  # background work there is
-        self.turn = ""  # a background turn that the owner knows of
         self.outage = 0  # so many sends more are refused
         self.names, self.prompts = 0, 0
         self.healed = False
@@ -147,11 +147,11 @@ class Wire:
     def end_process(self) -> None:
         """There is no agent process: what it was asked and what it had asked for in memory is nobody's any more."""
         self.down, self.state = True, Session()
-        for under_way in (self.open, self.begun, self.cut, self.runs, self.denied):
+        for under_way in (self.open, self.begun, self.cut, self.runs, self.registered, self.denied):
             under_way.clear()
         for heard_by_it in (self.answers, self.orders, self.shows, self.sends):
             heard_by_it.clear()
-        self.release, self.turn = 0, ""
+        self.release = 0
         self.calls.append(q.ChildGone(at=0, child=self.child))
 
     def restart(self) -> None:
@@ -185,19 +185,14 @@ class Wire:
                 self._ask_claim(effect)
             case ev.Abort():
                 self._abort(effect)
-            case ev.BeginTurn(kind=ev.NOTIFICATION) if "registers" in self.habits:
-                epoch = max(0, self.queue.cancel_epoch - self.fault("late", 2))
-                ask = q.StartTurn(
-                    at=0, request=str(effect.id), session=SESSION, child=self.child, turn=effect.turn, epoch=epoch
-                )
-                self.calls.append(ask)
+            case ev.RegisterTurn():
+                self._register(effect)
             case ev.EndTurn():
+                if self.registered.pop(effect.turn, False):
+                    self.calls.append(
+                        q.EndTurn(at=0, request=f"end-{effect.id}", session=SESSION, child=self.child, turn=effect.turn)
+                    )
                 kind = effect.kind
-                if effect.turn == self.turn:
-                    self.turn = ""
-                if effect.turn.startswith("auto-") and "registers" in self.habits:
-                    over = q.EndTurn(at=0, request="", session=SESSION, child=self.child, turn=effect.turn)
-                    self.calls.append(over)
                 failed = kind in ("error", "max_tokens", "loop_detected")
                 self.settle(effect.turn, "cancelled" if kind == "cancelled" else "failed" if failed else "completed")
             case ev.Refuse():
@@ -219,6 +214,10 @@ class Wire:
                 pass
             case _:
                 self.open[effect.id] = effect
+
+    def _of_dead(self, answer: q.AnswerClaim | q.AnswerDrain | q.AnswerTurn) -> bool:
+        """Whether this answers a process that is gone."""
+        return self.down or int(answer.request) < self.life_from
 
     def settle(self, prompt: str, outcome: q.Outcome) -> None:
         """The child tells the owner that a prompt's turn is over."""
@@ -242,6 +241,17 @@ class Wire:
             )
             self.calls.append(call)
 
+    def _register(self, effect: ev.RegisterTurn) -> None:
+        knows = "registers" in self.habits
+        if not knows or self.fault("gone_bridge", 6):
+            self.answers.append(ev.TurnRegistered(id=effect.id, unknown_method=not knows))
+            return
+        self.registered[effect.turn] = True
+        epoch, request = max(0, self.queue.cancel_epoch - self.fault("late", 2)), str(effect.id)
+        self.calls.append(
+            q.StartTurn(at=0, request=request, session=SESSION, child=self.child, turn=effect.turn, epoch=epoch)
+        )
+
     def _ask_claim(self, effect: ev.Claim) -> None:
         if self.fault("gone_bridge", 6):
             self.answers.append(ev.ClaimAnswered(id=effect.id))
@@ -252,7 +262,7 @@ class Wire:
                     request=str(effect.id),
                     session=SESSION,
                     child=self.child,
-                    prompt=effect.owner or self.turn or None,
+                    prompt=effect.owner,
                 )
             )
 
@@ -292,7 +302,7 @@ class Wire:
             case q.RunPrompt() | q.ForwardCancel() | q.SendRelease() | q.CutStopHook():
                 if not self.down:
                     self.orders.append(effect)
-            case q.AnswerClaim() | q.AnswerDrain() if self.down or int(effect.request) < self.life_from:
+            case q.AnswerClaim() | q.AnswerDrain() | q.AnswerTurn() if self._of_dead(effect):
                 self.book.race("answer to a dead process")
             case q.AnswerClaim():
                 answer = ev.ClaimAnswered(
@@ -302,17 +312,15 @@ class Wire:
                     answer = answer.replace(claimed=True, queued=True)
                 if not self.fault("lost_claim"):
                     self.answers.append(answer)
+            case q.AnswerTurn():
+                if not effect.accepted:
+                    self.book.race("background turn refused")
+                self.answers.append(ev.TurnRegistered(id=int(effect.request), accepted=effect.accepted))
             case q.AnswerDrain():
                 parts = mid_turn(effect.messages)
                 assert isinstance(event, q.QueueEvent)
                 said = ev.DrainAnswered(id=int(effect.request), parts=parts, hint=effect.has_queued_prompt)
                 self.answers.append(said.replace(hint=None) if self.fault("lying_bridge", 5) else said)
-            case q.AnswerTurn() if effect.accepted:
-                turn = self.state.turn  # it may be over already
-                assert isinstance(event, q.StartTurn)
-                self.turn = event.turn if turn is not None and turn.id == event.turn and not self.down else ""
-            case q.AnswerTurn():
-                self.book.race("background turn refused")
             case q.ResolveMessages():
                 self.reads.append(effect)
             case q.StartTimer():
@@ -354,9 +362,11 @@ class Wire:
                 prompt = ev.Prompt(id=order.prompt, kind=order.trust or ev.ORDINARY, owner=order.prompt, parts=parts)
                 self.feed(ev.PromptOffered(prompt=prompt))
             case q.ForwardCancel():
-                turn, following = self.state.turn, self.state.next
+                turn, following, starting = self.state.turn, self.state.next, self.state.starting
                 if following is not None:
                     target = following.id
+                elif starting is not None:
+                    target = starting.turn
                 else:
                     target = turn.id if turn is not None and not turn.abort else ""
                 if target == order.target or not (order.target or self.runs):

@@ -97,7 +97,8 @@ class World(Person):
     def quiet(self) -> bool:
         """Whether nothing runs in the session, and no prompt is on its way to it."""
         state = self.state
-        return state.turn is None and state.next is None and not state.arriving and not state.door.loading
+        idle = state.turn is None and state.next is None and state.starting is None
+        return idle and not state.arriving and not state.door.loading
 
     # ---- steps
 
