@@ -86,3 +86,25 @@ class IllegalEventError(StopwardenError):
 
 class DeadlineError(StopwardenError):
     """Our own time to answer ran out."""
+
+
+class ModelRefusedError(StopwardenError):
+    """A provider did not begin an answer; the request is not in history and costs no attempt.
+
+    `why` is rate_limit, overloaded, too_long, access, network, request or error; `retry_after` is in
+    seconds, None where the provider does not say.
+    """
+
+    def __init__(self, happened: str, *, why: str = "error", retry_after: float | None = None, do: str = "") -> None:
+        super().__init__(happened, kept="Nothing was added to the conversation", do=do)
+        self.why, self.retry_after = why, retry_after
+
+
+class ModelBrokenError(StopwardenError):
+    """An answer that had begun ended early; what was sent stays in history."""
+
+
+class ScriptError(StopwardenError):
+    """A script for the offline model cannot be read or has words it does not know; nothing was run."""
+
+    exit_code = 2

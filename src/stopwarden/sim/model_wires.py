@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from stopwarden.sim.model_script import Reply
+    from stopwarden.models.script import Reply
 
 
 @dataclass(frozen=True)

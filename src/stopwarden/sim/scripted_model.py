@@ -38,7 +38,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
 from stopwarden.sim import model_wires
-from stopwarden.sim.model_script import Reply, Request, Script, Tool
+from stopwarden.models.script import Reply, Request, Script, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
