@@ -1,0 +1,320 @@
+"""One session: it executes what the turn machine asks for, and feeds back what came of it.
+
+Theory of operation. `core.turn.step` decides everything; this actor decides nothing. Each event is taken
+to its end before the next one (`feed`), the effects are executed in order, those that take time as
+tasks of one asyncio loop, each of which ends in exactly one answer with the effect's id. `Abort` cancels
+a task, and its answer still comes, because the machine waits for streams, tools and compressions to be
+over before another turn may touch history. Time comes in as ticks: before every event, and at the next
+moment something is due.
+
+With a machine that always ends its turns no continuation is left: there is no loop here that calls a
+model twice. May not live here: the order of things, the tools, the queue of prompts, the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from stopwarden.core import turn_events as ev
+from stopwarden.core.errors import ModelBrokenError, ModelRefusedError
+from stopwarden.core.turn import step
+from stopwarden.core.turn_state import Session as Machine
+from stopwarden.models.port import Began, Call, Ended, Image, Text, Thinking, Words
+from stopwarden.session.conversation import Conversation
+from stopwarden.session.ports import Told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from stopwarden.core.record import Record
+    from stopwarden.core.todo_envelope import TodoList
+    from stopwarden.models.port import Model, Said
+    from stopwarden.session.ports import Hooks, OwnerSide, ToolBox, Watcher
+
+RESERVE = 8_000  # tokens of a model's window that are left for its reply
+
+
+class Session:
+    """One conversation of one agent."""
+
+    def __init__(
+        self,
+        *,
+        id: str,
+        system: str,
+        model: Model,
+        tools: ToolBox,
+        owner: OwnerSide,
+        hooks: Hooks,
+        watcher: Watcher,
+        now: Callable[[], float],
+        machine: Machine | None = None,
+        conversation: Conversation | None = None,
+        vision: Model | None = None,
+    ) -> None:
+        self.id, self.system = id, system
+        self.model, self.vision = model, vision
+        self.tools, self.owner, self.hooks, self.watcher = tools, owner, hooks, watcher
+        self.conversation = conversation or Conversation()
+        self.machine = machine or Machine(hooks=hooks.has_stop)
+        self._now = now
+        self._inbox: deque[Record] = deque()
+        self._stepping = False
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._calls: dict[str, Call] = {}
+        self._ended: dict[str, asyncio.Future[ev.EndTurn | ev.Refuse]] = {}
+        self._alarm: asyncio.TimerHandle | None = None
+        self._sent = 0
+
+    # ---- what the outside may do
+
+    async def prompt(self, name: str, said: tuple[Said, ...], *, kind: str = ev.ORDINARY, owner: str | None = None) -> str:
+        """Offer a prompt and wait until its turn has ended; answers how (the kind of EndTurn, or the refusal's why)."""
+        self.conversation.put(name, *said)
+        image = any(isinstance(part, Image) for part in said)
+        part = ev.Part(kind="user", id=name, image=image)
+        ended = self._ended[name] = asyncio.get_running_loop().create_future()
+        try:
+            self.feed(ev.PromptOffered(prompt=ev.Prompt(id=name, kind=kind, owner=owner, parts=(part,))))
+            how = await ended
+        finally:
+            self._ended.pop(name, None)
+        return how.kind if isinstance(how, ev.EndTurn) else how.why
+
+    def cancel(self) -> None:
+        """The person cancels what runs."""
+        self.feed(ev.Cancelled())
+
+    def todos_written(self, turn: str, todos: TodoList | None) -> None:
+        """The todo tool has ended, before any hook sees its result."""
+        self.feed(ev.TodoWritten(turn=turn, todos=todos))
+
+    async def close(self) -> None:
+        """The session is put away: what runs is cut short and waited for."""
+        if not self.machine.chain.disposed:
+            self.feed(ev.Disposed())
+        if self._alarm is not None:
+            self._alarm.cancel()
+        while self._tasks:
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    # ---- one event to its end
+
+    def feed(self, event: Record) -> None:
+        """Take an event, and every event that its effects bring about at once. Raises IllegalEventError."""
+        self._inbox += (ev.Tick(now=int(self._now() * 1_000)), event)
+        if self._stepping:
+            return
+        self._stepping = True
+        try:
+            while self._inbox:
+                self.machine, effects = step(self.machine, self._inbox.popleft())
+                for effect in effects:
+                    EXECUTE[type(effect)](self, effect)
+        finally:
+            self._stepping = False
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        """The next moment at which something is due by itself."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        turn = self.machine.turn
+        due = [self.machine.retry_at] if self.machine.retry_at > self.machine.now else []
+        if turn is not None and turn.waiting is not None and turn.waiting.due is not None:
+            due.append(turn.waiting.due)
+        if due:
+            wait = max(0.0, min(due) / 1_000 - self._now())
+            self._alarm = asyncio.get_running_loop().call_later(wait, self._tick)
+
+    def _tick(self) -> None:
+        self.feed(ev.Tick(now=int(self._now() * 1_000)))
+
+    def _begin(self, effect: ev.Effect, work: Coroutine[Any, Any, ev.Answer], cut: Callable[[], ev.Answer | None]) -> None:
+        """Start what takes time; its answer is fed when it is there, or `cut`'s when it was cut short."""
+        self._tasks[effect.id] = asyncio.get_running_loop().create_task(self._see_through(effect.id, work, cut))
+
+    async def _see_through(
+        self, number: int, work: Coroutine[Any, Any, ev.Answer], cut: Callable[[], ev.Answer | None]
+    ) -> None:
+        answer: ev.Answer | None
+        try:
+            answer = await work
+        except asyncio.CancelledError:
+            answer = cut()
+        finally:
+            self._tasks.pop(number, None)
+        if answer is not None:
+            self.feed(answer)
+
+    # ---- effects
+
+    def _admit(self, effect: ev.AdmitWriter) -> None:
+        self.feed(ev.WriterAdmitted(id=effect.id))
+
+    def _refuse(self, effect: ev.Refuse) -> None:
+        self._over(effect.prompt, effect)
+
+    def _abort(self, effect: ev.Abort) -> None:
+        task = self._tasks.get(effect.of)
+        if task is not None:
+            task.cancel()
+
+    def _drain(self, effect: ev.Drain) -> None:
+        async def work() -> ev.Answer:
+            drained = await self.owner.drain(effect.owner, watched=effect.watched)
+            parts = []
+            for message in drained.messages:
+                self.conversation.put(message.id, *message.said)
+                image = any(isinstance(part, Image) for part in message.said)
+                parts.append(ev.Part(kind="mid_turn", id=message.id, image=image))
+            return ev.DrainAnswered(
+                id=effect.id,
+                parts=tuple(parts),
+                hint=drained.hint,
+                reliable=drained.reliable,
+                unknown_method=drained.unknown_method,
+            )
+
+        self._begin(effect, work(), lambda: None)
+
+    def _claim(self, effect: ev.Claim) -> None:
+        async def work() -> ev.Answer:
+            claimed, queued = await self.owner.claim(effect.owner)
+            return ev.ClaimAnswered(id=effect.id, claimed=claimed, queued=queued)
+
+        self._begin(effect, work(), lambda: None)
+
+    def _run_hooks(self, effect: ev.RunHooks) -> None:
+        async def work() -> ev.Answer:
+            words = self.conversation.words(ev.Part(kind="reply", id=effect.reply))
+            reply = "".join(part.text for part in words if isinstance(part, Text))
+            says = await self.hooks.stop(forced=effect.forced, reply=reply)
+            return ev.HookAnswered(
+                id=effect.id, block=says.block, reason=says.reason, message=says.message, failed=says.failed
+            )
+
+        self._begin(effect, work(), lambda: None)
+
+    def _choose_model(self, effect: ev.ChooseModel) -> None:
+        seen = self.model.sees_images or self.vision is None
+        self.feed(ev.ModelChosen(id=effect.id, model="" if seen else "vision"))
+
+    def _compress(self, effect: ev.Compress) -> None:
+        self.feed(ev.CompressionDone(id=effect.id))
+
+    def _check_tokens(self, effect: ev.CheckTokens) -> None:
+        async def work() -> ev.Answer:
+            self.conversation.stage("counted", effect.parts)
+            request = self.conversation.request(self.system, self.tools.specs(), sending="counted")
+            self.conversation.roll_back("counted")
+            tokens = await self.model.count_tokens(request)
+            return ev.TokensChecked(id=effect.id, fits=tokens + RESERVE <= self.model.window)
+
+        self._begin(effect, work(), lambda: None)
+
+    def _send(self, effect: ev.Send) -> None:
+        accepted = False
+
+        async def work() -> ev.Answer:
+            nonlocal accepted
+            self._sent += 1
+            reply = f"reply-{self._sent}"
+            model = self.vision if effect.model and self.vision is not None else self.model
+            request = self.conversation.request(self.system, self.tools.specs(), sending=effect.entry)
+            try:
+                async for event in model.stream(request):
+                    match event:
+                        case Began():
+                            accepted = True
+                            self.feed(ev.ProviderAccepted(id=effect.id))
+                        case Words(text=text):
+                            self.watcher(Told(kind="words", turn=self._turn(), text=text))
+                        case Thinking(text=text):
+                            self.watcher(Told(kind="thinking", turn=self._turn(), text=text))
+                        case Ended(message=message, usage=usage):
+                            self.conversation.put(reply, *message.parts)
+                            calls = [part for part in message.parts if isinstance(part, Call)]
+                            names = tuple(f"{reply}/{number}" for number in range(len(calls)))
+                            self._calls.update(zip(names, calls, strict=True))
+                            tokens = usage.input + usage.output
+                            return ev.StreamEnded(id=effect.id, reply=reply, calls=names, tokens=tokens)
+            except ModelRefusedError as refused:
+                return ev.ProviderRefused(id=effect.id, why=str(refused))
+            except ModelBrokenError as broken:
+                return ev.StreamBroken(id=effect.id, why=str(broken))
+            return ev.StreamBroken(id=effect.id, why="The model's answer ended without its end")
+
+        def cut() -> ev.Answer:
+            return ev.StreamBroken(id=effect.id, why="cut") if accepted else ev.ProviderRefused(id=effect.id, why="cut")
+
+        self.conversation.stage(effect.entry, effect.parts)
+        self._begin(effect, work(), cut)
+
+    def _run_tools(self, effect: ev.RunTools) -> None:
+        calls = [self._calls.pop(name) for name in effect.calls]
+
+        async def work() -> ev.Answer:
+            batch = await self.tools.run(self._turn(), calls)
+            parts = []
+            for name, result in zip(effect.calls, batch.results, strict=True):
+                self.conversation.put(f"{name}/result", result)
+                parts.append(ev.Part(kind="tool_result", id=f"{name}/result"))
+            return ev.ToolsDone(id=effect.id, parts=tuple(parts), stop=batch.stop)
+
+        self._begin(effect, work(), lambda: ev.ToolsDone(id=effect.id))
+
+    def _write_history(self, effect: ev.WriteHistory) -> None:
+        if effect.act == "append":
+            self.conversation.append(effect.entry, effect.parts)
+        elif effect.act == "commit":
+            self.conversation.commit(effect.entry)
+        else:
+            self.conversation.roll_back(effect.entry)
+
+    def _tell(self, effect: ev.Tell) -> None:
+        self.watcher(Told(kind=effect.kind, turn=effect.turn, detail=dict(effect.detail)))
+
+    def _begin_turn(self, effect: ev.BeginTurn) -> None:
+        self.watcher(Told(kind="turn_begun", turn=effect.turn, detail={"kind": effect.kind}))
+
+    def _end_turn(self, effect: ev.EndTurn) -> None:
+        self.watcher(Told(kind="turn_ended", turn=effect.turn, text=effect.why, detail={"kind": effect.kind}))
+        self._over(effect.turn, effect)
+
+    def _pass(self, effect: ev.Pass) -> None:
+        what = effect.what
+        self.watcher(Told(kind=type(what).__name__, turn=self._turn(), detail=what.as_dict()))
+
+    # ---- small things
+
+    def _turn(self) -> str:
+        return self.machine.turn.id if self.machine.turn is not None else ""
+
+    def _over(self, prompt: str, how: ev.EndTurn | ev.Refuse) -> None:
+        ended = self._ended.get(prompt)
+        if ended is not None and not ended.done():
+            ended.set_result(how)
+
+
+EXECUTE: Mapping[type[ev.Effect], Callable[[Session, Any], None]] = {
+    ev.AdmitWriter: Session._admit,
+    ev.Refuse: Session._refuse,
+    ev.Abort: Session._abort,
+    ev.Drain: Session._drain,
+    ev.Claim: Session._claim,
+    ev.RunHooks: Session._run_hooks,
+    ev.ChooseModel: Session._choose_model,
+    ev.Compress: Session._compress,
+    ev.CheckTokens: Session._check_tokens,
+    ev.Send: Session._send,
+    ev.RunTools: Session._run_tools,
+    ev.WriteHistory: Session._write_history,
+    ev.Tell: Session._tell,
+    ev.BeginTurn: Session._begin_turn,
+    ev.EndTurn: Session._end_turn,
+    ev.Pass: Session._pass,
+}
