@@ -54,6 +54,7 @@ COMMANDS = {
     "observe": ("switch", "judge and record, never block"),
     "forget": ("forget", "forget what is recorded, for good: by age, size, session or night"),
     "export": ("export", "the record as JSON lines, to keep or to look at elsewhere"),
+    "chat": ("chat", "a coding agent of our own at the terminal, with the guard inside"),
     "demo": ("demo", "a whole night in a minute, on a virtual clock"),
     "simulate": ("simulate", "many nights under several policies, compared"),
 }

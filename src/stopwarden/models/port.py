@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from stopwarden.core.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
 
 class Text(Record):
@@ -124,7 +124,7 @@ class Model(Protocol):
     window: int  # tokens that a request and its reply may have together
     sees_images: bool
 
-    def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+    def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Began, then the reply as it comes, then Ended.
 
         Raises ModelRefusedError before Began and ModelBrokenError after it. Closing the iterator ends

@@ -34,7 +34,7 @@ from stopwarden.models.port import (
 from stopwarden.models.refusals import why_refused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from pydantic_ai.models import Model as ProviderModel
 
@@ -54,7 +54,7 @@ class Provider:
         self.name, self.window, self.sees_images = name, window, sees_images
         self._model = model
 
-    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """See `port.Model`."""
         begun = False
         try:
@@ -182,9 +182,7 @@ def _message(answer: messages.ModelResponse) -> Message:
         if isinstance(part, messages.TextPart):
             parts += [Text(text=part.content)] if part.content else []
         elif isinstance(part, messages.ThinkingPart):
-            parts.append(
-                Thought(text=part.content, seal=part.signature or "", provider=part.provider_name or "")
-            )
+            parts.append(Thought(text=part.content, seal=part.signature or "", provider=part.provider_name or ""))
         elif isinstance(part, messages.ToolCallPart):
             arguments = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
             parts.append(Call(id=part.tool_call_id, name=part.tool_name, arguments=arguments))

@@ -20,7 +20,7 @@ from stopwarden.models.script import Reply, Script
 from stopwarden.models.script import Request as Seen
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     from stopwarden.models.port import ModelEvent, Request, Said
 
@@ -51,7 +51,7 @@ class Scripted:
                 f"{path} is no script for the offline model: {wrong}", kept="Nothing was run", do="See docs/models.md"
             ) from wrong
 
-    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """See `port.Model`. `breaks` counts the events after Began that still come."""
         reply = self._reply(request)
         await asyncio.sleep(reply.delay)

@@ -14,6 +14,7 @@ model twice. May not live here: the order of things, the tools, the queue of pro
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,9 @@ class Session:
 
     # ---- what the outside may do
 
-    async def prompt(self, name: str, said: tuple[Said, ...], *, kind: str = ev.ORDINARY, owner: str | None = None) -> str:
+    async def prompt(
+        self, name: str, said: tuple[Said, ...], *, kind: str = ev.ORDINARY, owner: str | None = None
+    ) -> str:
         """Offer a prompt and wait until its turn has ended; answers how (the kind of EndTurn, or the refusal's why)."""
         self.conversation.put(name, *said)
         image = any(isinstance(part, Image) for part in said)
@@ -86,6 +89,10 @@ class Session:
     def cancel(self) -> None:
         """The person cancels what runs."""
         self.feed(ev.Cancelled())
+
+    def mode_changed(self, *, plan: bool) -> None:
+        """Plan mode was entered or left."""
+        self.feed(ev.ModeChanged(plan=plan))
 
     def todos_written(self, turn: str, todos: TodoList | None) -> None:
         """The todo tool has ended, before any hook sees its result."""
@@ -133,7 +140,9 @@ class Session:
     def _tick(self) -> None:
         self.feed(ev.Tick(now=int(self._now() * 1_000)))
 
-    def _begin(self, effect: ev.Effect, work: Coroutine[Any, Any, ev.Answer], cut: Callable[[], ev.Answer | None]) -> None:
+    def _begin(
+        self, effect: ev.Effect, work: Coroutine[Any, Any, ev.Answer], cut: Callable[[], ev.Answer | None]
+    ) -> None:
         """Start what takes time; its answer is fed when it is there, or `cut`'s when it was cut short."""
         self._tasks[effect.id] = asyncio.get_running_loop().create_task(self._see_through(effect.id, work, cut))
 
@@ -226,22 +235,18 @@ class Session:
             model = self.vision if effect.model and self.vision is not None else self.model
             request = self.conversation.request(self.system, self.tools.specs(), sending=effect.entry)
             try:
-                async for event in model.stream(request):
-                    match event:
-                        case Began():
-                            accepted = True
-                            self.feed(ev.ProviderAccepted(id=effect.id))
-                        case Words(text=text):
-                            self.watcher(Told(kind="words", turn=self._turn(), text=text))
-                        case Thinking(text=text):
-                            self.watcher(Told(kind="thinking", turn=self._turn(), text=text))
-                        case Ended(message=message, usage=usage):
-                            self.conversation.put(reply, *message.parts)
-                            calls = [part for part in message.parts if isinstance(part, Call)]
-                            names = tuple(f"{reply}/{number}" for number in range(len(calls)))
-                            self._calls.update(zip(names, calls, strict=True))
-                            tokens = usage.input + usage.output
-                            return ev.StreamEnded(id=effect.id, reply=reply, calls=names, tokens=tokens)
+                async with contextlib.aclosing(model.stream(request)) as stream:
+                    async for event in stream:
+                        match event:
+                            case Began():
+                                accepted = True
+                                self.feed(ev.ProviderAccepted(id=effect.id))
+                            case Words(text=text):
+                                self.watcher(Told(kind="words", turn=self._turn(), text=text))
+                            case Thinking(text=text):
+                                self.watcher(Told(kind="thinking", turn=self._turn(), text=text))
+                            case Ended():
+                                return self._replied(effect, reply, event)
             except ModelRefusedError as refused:
                 return ev.ProviderRefused(id=effect.id, why=str(refused))
             except ModelBrokenError as broken:
@@ -253,6 +258,15 @@ class Session:
 
         self.conversation.stage(effect.entry, effect.parts)
         self._begin(effect, work(), cut)
+
+    def _replied(self, effect: ev.Send, reply: str, ended: Ended) -> ev.Answer:
+        """The reply has its words, and its calls have names that the machine can repeat."""
+        self.conversation.put(reply, *ended.message.parts)
+        calls = [part for part in ended.message.parts if isinstance(part, Call)]
+        names = tuple(f"{reply}/{number}" for number in range(len(calls)))
+        self._calls.update(zip(names, calls, strict=True))
+        tokens = ended.usage.input + ended.usage.output
+        return ev.StreamEnded(id=effect.id, reply=reply, calls=names, tokens=tokens)
 
     def _run_tools(self, effect: ev.RunTools) -> None:
         calls = [self._calls.pop(name) for name in effect.calls]

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from stopwarden.core.turn_events import Part
     from stopwarden.models.port import Said, ToolSpec
 
-LOST = "The result of this call was lost: the session ended before it was there. Look at what it did before you repeat it."
+LOST = (
+    "The result of this call was lost: the session ended before it was there. Look at what it did before you repeat it."
+)
 
 
 @dataclass

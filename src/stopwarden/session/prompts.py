@@ -93,9 +93,7 @@ class Prompts:
     async def drain(self, owner: str | None, *, watched: bool) -> Drained:
         """See `ports.OwnerSide`."""
         answer = await self._call(
-            lambda request: q.AskDrain(
-                at=0, request=request, session=self._id, child=HERE, prompt=owner, watch=watched
-            )
+            lambda request: q.AskDrain(at=0, request=request, session=self._id, child=HERE, prompt=owner, watch=watched)
         )
         if not isinstance(answer, q.AnswerDrain):
             return Drained(reliable=False)

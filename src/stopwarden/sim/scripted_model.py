@@ -37,8 +37,8 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
-from stopwarden.sim import model_wires
 from stopwarden.models.script import Reply, Request, Script, Tool
+from stopwarden.sim import model_wires
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

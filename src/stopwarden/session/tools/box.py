@@ -70,7 +70,12 @@ class Box:
         if tool is not None and tool.name == TODO_TOOL:
             known = ToolResult(tool=tool.name, display=outcome.display, succeeded=not outcome.failed)
             self._place.todos(turn, trusted_todos(known))
-        shown: dict[str, Any] = {"tool": call.name, "call": call.id, "failed": outcome.failed, "display": outcome.display}
+        shown: dict[str, Any] = {
+            "tool": call.name,
+            "call": call.id,
+            "failed": outcome.failed,
+            "display": outcome.display,
+        }
         self._watcher(Told(kind="result", turn=turn, text=outcome.text, detail=shown))
         return _result(call, outcome)
 
@@ -94,7 +99,8 @@ def _result(call: Call, outcome: Outcome) -> Result:
 def _what_is_wrong(tool: Tool, wrong: ValidationError) -> str:
     """For the model: which field, why, and what the tool takes."""
     said = "; ".join(
-        f"{'.'.join(str(step) for step in error['loc']) or 'the arguments'}: {error['msg']}" for error in wrong.errors()[:5]
+        f"{'.'.join(str(step) for step in error['loc']) or 'the arguments'}: {error['msg']}"
+        for error in wrong.errors()[:5]
     )
     takes = json.dumps(tool.takes.model_json_schema().get("properties", {}))[:2_000]
     return f"{tool.name} was not run: {said}. It takes {takes}."

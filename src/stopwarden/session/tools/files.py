@@ -48,7 +48,9 @@ class Read:
         path = within(place, given.path)
         try:
             if os.path.getsize(path) > READ_MAX:
-                return Outcome(text=f"{given.path} has more than 10 MiB: read a part of it with the shell.", failed=True)
+                return Outcome(
+                    text=f"{given.path} has more than 10 MiB: read a part of it with the shell.", failed=True
+                )
             with open(path, "rb") as file:
                 lines = plain(file.read()).split("\n")
         except OSError as failed:
@@ -84,7 +86,9 @@ class Write:
             put(path, given.content)
         except OSError as failed:
             return Outcome(text=f"{given.path} cannot be written: {failed.strerror}. It is as it was.", failed=True)
-        return Outcome(text=f"{given.path} is written: {given.content.count(chr(10)) + 1} lines.", display={"path": path})
+        return Outcome(
+            text=f"{given.path} is written: {given.content.count(chr(10)) + 1} lines.", display={"path": path}
+        )
 
 
 class EditArguments(Arguments):

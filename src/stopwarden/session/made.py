@@ -1,0 +1,69 @@
+"""A session and the queue of its prompts, put together with the tools it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stopwarden.core.chain_words import Chain
+from stopwarden.core.guard import Guard
+from stopwarden.core.turn_state import Session as Machine
+from stopwarden.session.actor import Session
+from stopwarden.session.ports import HookSays
+from stopwarden.session.prompts import Prompts
+from stopwarden.session.tools.box import Box
+from stopwarden.session.tools.contract import Place
+from stopwarden.session.tools.files import Edit, Find, Read, Write
+from stopwarden.session.tools.shell import Shell
+from stopwarden.session.tools.todo import Todo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stopwarden.models.port import Model
+    from stopwarden.session.permissions import Permissions
+    from stopwarden.session.ports import Watcher
+
+SYSTEM = """You are a coding agent in the directory {cwd}. Work on what the person asks for with your tools.
+Read before you edit; run the tests that concern what you changed; say plainly what you did and what you did not.
+For work of several steps keep a todo list with todo_write and keep it true: an item is completed when it is done and tried."""
+
+
+class NoHooks:
+    """Nobody has hooks here."""
+
+    has_stop = False
+
+    async def stop(self, *, forced: bool, reply: str) -> HookSays:
+        """See `ports.Hooks`."""
+        return HookSays()
+
+
+def make(
+    *,
+    id: str,
+    cwd: str,
+    model: Model,
+    permissions: Permissions,
+    watcher: Watcher,
+    guard: str,
+    now: Callable[[], float],
+) -> tuple[Session, Prompts]:
+    """A new session in a directory. `guard` is on, off or observe; `now` is seconds."""
+    prompts = Prompts(id, watcher, now)
+    place = Place(cwd)
+    tools = Box([Todo(), Read(), Write(), Edit(), Find(), Shell()], place, permissions, watcher)
+    plan = permissions.mode == "plan"
+    session = Session(
+        id=id,
+        system=SYSTEM.format(cwd=cwd),
+        model=model,
+        tools=tools,
+        owner=prompts,
+        hooks=NoHooks(),
+        watcher=watcher,
+        now=now,
+        machine=Machine(chain=Chain(guard=Guard(switch=guard), plan=plan)),
+    )
+    prompts.session = session
+    place.todos = session.todos_written
+    return session, prompts
