@@ -115,7 +115,8 @@ class Prompts:
 
     async def _call(self, event: Callable[[str], q.QueueEvent]) -> q.Answer:
         request = str(uuid.uuid4())
-        answer = self._asked[request] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[q.Answer] = asyncio.get_running_loop().create_future()
+        self._asked[request] = answer
         self._feed(event(request))
         try:
             return await answer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rich.console import Console
 
@@ -42,9 +42,9 @@ class Screen:
 
     def __call__(self, told: Told) -> None:
         """See `ports.Watcher`."""
-        show = getattr(self, f"_{told.kind}", None)
+        show = SHOWS.get(told.kind)
         if show is not None:
-            show(told)
+            show(self, told)
 
     def note(self, text: str, style: str = "dim") -> None:
         """A line of ours."""
@@ -84,7 +84,7 @@ class Screen:
             mark = MARKS[item["status"]]
             self._console.print(f"  \\[{mark}] {escape(item['content'])}", highlight=False)
 
-    def _AttemptCounted(self, told: Told) -> None:
+    def _attempt(self, told: Told) -> None:
         left, attempt, cap = (told.detail[name] for name in ("unfinished", "attempt", "cap"))
         self.note(f"Todo guard: {left} not finished, going on ({attempt} of {cap})", "yellow")
 
@@ -101,6 +101,17 @@ class Screen:
             self.note(f"The model could not be asked: {told.text}", "red")
         elif said := ENDS.get(kind, kind):
             self.note(said)
+
+
+SHOWS: Mapping[str, Callable[[Screen, Told], None]] = {
+    "words": Screen._words,
+    "call": Screen._call,
+    "result": Screen._result,
+    "AttemptCounted": Screen._attempt,
+    "guard_deferred": Screen._guard_deferred,
+    "hook_block": Screen._hook_block,
+    "turn_ended": Screen._turn_ended,
+}
 
 
 def _brief(arguments: str) -> str:

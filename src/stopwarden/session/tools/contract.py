@@ -49,10 +49,25 @@ class Place:
 class Tool(Protocol):
     """One tool."""
 
-    name: str
-    description: str
-    touches: Touches
-    takes: type[Arguments]
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What the model is told of it."""
+        ...
+
+    @property
+    def touches(self) -> Touches:
+        """What a call may touch."""
+        ...
+
+    @property
+    def takes(self) -> type[Arguments]:
+        """The arguments."""
+        ...
 
     async def run(self, given: Any, place: Place) -> Outcome:
         """`given` is an instance of `takes`. Cancelled: what it started is ended."""
