@@ -7,7 +7,7 @@ May not live here: how a person is asked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from stopwarden.core.errors import SettingError
 
@@ -39,9 +39,9 @@ ALONE = (
 
 def mode_of(word: str) -> PermissionMode:
     """Raises SettingError for a word that is no mode."""
-    for mode in get_args(PermissionMode):
-        if word.replace("-", "_") == mode:
-            return mode
+    mode = word.replace("-", "_")
+    if mode in get_args(PermissionMode):
+        return cast("PermissionMode", mode)
     raise SettingError(
         f"There is no mode {word!r}", kept="The mode is as it was", do=f"Use {', '.join(get_args(PermissionMode))}"
     )

@@ -51,7 +51,8 @@ class Prompts:
         """A full prompt, in order behind those before it; answers how its turn ended. Raises RefusedError when full."""
         name = str(uuid.uuid4())
         self._words[name] = said
-        over = self._over[name] = asyncio.get_running_loop().create_future()
+        over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._over[name] = over
         answer = await self._call(
             lambda request: q.Admit(
                 at=0, request=request, session=self._id, client=self._client, prompt=name, content=name
