@@ -55,6 +55,7 @@ COMMANDS = {
     "forget": ("forget", "forget what is recorded, for good: by age, size, session or night"),
     "export": ("export", "the record as JSON lines, to keep or to look at elsewhere"),
     "chat": ("chat", "a coding agent of our own at the terminal, with the guard inside"),
+    "agent": ("agent", "the same agent for editors that speak the Agent Client Protocol"),
     "demo": ("demo", "a whole night in a minute, on a virtual clock"),
     "simulate": ("simulate", "many nights under several policies, compared"),
 }

@@ -19,6 +19,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from stopwarden.core import turn_events as ev
+from stopwarden.core.chain_words import ReleaseAnswered
 from stopwarden.core.errors import ModelBrokenError, ModelRefusedError
 from stopwarden.core.turn import step
 from stopwarden.core.turn_state import Session as Machine
@@ -68,6 +69,8 @@ class Session:
         self._ended: dict[str, asyncio.Future[ev.EndTurn | ev.Refuse]] = {}
         self._alarm: asyncio.TimerHandle | None = None
         self._sent = 0
+        self._release = False
+        self.last_error = ""  # why the latest turn that ended in an error did so
 
     # ---- what the outside may do
 
@@ -89,6 +92,12 @@ class Session:
     def cancel(self) -> None:
         """The person cancels what runs."""
         self.feed(ev.Cancelled())
+
+    def released(self, owner: str) -> bool:
+        """The last prompt that `owner` yielded to is gone, its side says; answers whether that freed the chain."""
+        self._release = False
+        self.feed(ev.QueueReleased(owner=owner))
+        return self._release
 
     def mode_changed(self, *, plan: bool) -> None:
         """Plan mode was entered or left."""
@@ -297,10 +306,14 @@ class Session:
 
     def _end_turn(self, effect: ev.EndTurn) -> None:
         self.watcher(Told(kind="turn_ended", turn=effect.turn, text=effect.why, detail={"kind": effect.kind}))
+        if effect.kind == "error":
+            self.last_error = effect.why
         self._over(effect.turn, effect)
 
     def _pass(self, effect: ev.Pass) -> None:
         what = effect.what
+        if isinstance(what, ReleaseAnswered):
+            self._release = what.released
         self.watcher(Told(kind=type(what).__name__, turn=self._turn(), detail=what.as_dict()))
 
     # ---- small things

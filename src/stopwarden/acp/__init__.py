@@ -1,0 +1,1 @@
+"""The native agent over the Agent Client Protocol, on stdio."""

@@ -1,0 +1,100 @@
+"""What a session tells, as updates for an ACP client.
+
+A status of the guard is a discrete message of the agent with its numbers in `_meta`, so that a client
+need not read text to know what happened. May not live here: sending.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from acp import helpers
+from acp.schema import AgentMessageChunk, TextContentBlock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from stopwarden.session.ports import Told
+
+KINDS = {
+    "read_file": "read",
+    "find": "search",
+    "write_file": "edit",
+    "edit_file": "edit",
+    "shell": "execute",
+    "todo_write": "think",
+}
+STATUS = {"pending": "pending", "in_progress": "in_progress", "completed": "completed"}
+
+
+def updates(told: Told) -> list[Any]:
+    """The updates for one thing told; most guard events are for the transcript alone and have none."""
+    make = UPDATES.get(told.kind)
+    return make(told) if make is not None else []
+
+
+def _words(told: Told) -> list[Any]:
+    return [helpers.update_agent_message_text(told.text)]
+
+
+def _thinking(told: Told) -> list[Any]:
+    return [helpers.update_agent_thought_text(told.text)]
+
+
+def _call(told: Told) -> list[Any]:
+    tool = str(told.detail["tool"])
+    try:
+        given = json.loads(told.text)
+    except ValueError:
+        given = told.text
+    first = next(
+        (str(given[key]) for key in ("command", "path", "pattern") if isinstance(given, dict) and key in given), ""
+    )
+    title = f"{tool} {first}".strip()[:200]
+    kind: Any = KINDS.get(tool, "other")
+    return [helpers.start_tool_call(str(told.detail["call"]), title, kind=kind, status="in_progress", raw_input=given)]
+
+
+def _result(told: Told) -> list[Any]:
+    status: Any = "failed" if told.detail["failed"] else "completed"
+    content = [helpers.tool_content(helpers.text_block(told.text))]
+    made: list[Any] = [helpers.update_tool_call(str(told.detail["call"]), status=status, content=content)]
+    display = told.detail.get("display")
+    if isinstance(display, dict) and display.get("type") == "todo_list":
+        entries = [helpers.plan_entry(item["content"], status=STATUS[item["status"]]) for item in display["todos"]]  # type: ignore[arg-type]
+        made.append(helpers.update_plan(entries))
+    return made
+
+
+def _attempt(told: Told) -> list[Any]:
+    attempt, cap, left = (int(told.detail[name]) for name in ("attempt", "cap", "unfinished"))
+    return [_guard(f"Todo guard: continuation {attempt} of {cap}, {left} not finished", "attempt", attempt, cap, left)]
+
+
+def _exhausted(told: Told) -> list[Any]:
+    attempts, cap, left = (int(told.detail[name]) for name in ("attempts", "cap", "unfinished"))
+    return [_guard(f"Todo guard: stopped after {attempts}, {left} not finished", "exhausted", attempts, cap, left)]
+
+
+def _guard(text: str, event: str, attempt: int, cap: int, left: int) -> AgentMessageChunk:
+    meta = {
+        "source": "todo_stop_guard",
+        "event": event,
+        "qwenDiscreteMessage": True,
+        "attempt": attempt,
+        "maxAttempts": cap,
+        "unfinishedCount": left,
+    }
+    block = TextContentBlock(type="text", text=text)
+    return AgentMessageChunk(session_update="agent_message_chunk", content=block, field_meta=meta)
+
+
+UPDATES: Mapping[str, Callable[[Told], list[Any]]] = {
+    "words": _words,
+    "thinking": _thinking,
+    "call": _call,
+    "result": _result,
+    "AttemptCounted": _attempt,
+    "Exhausted": _exhausted,
+}
