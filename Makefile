@@ -64,7 +64,7 @@ wheel: $(VENV)/dev.ready
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --no-deps --no-build-isolation -q -w dist .
 
 pins: $(VENV)/dev.ready  ## renews the pinned requirement files
-	for part in run dev node; do uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	for part in run agent dev node; do uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-emit-index-url --no-annotate requirements/$$part.in -o requirements/$$part.txt; done
 
 $(VENV)/run.ready: requirements/run.txt pyproject.toml

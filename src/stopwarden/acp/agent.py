@@ -14,6 +14,7 @@ import asyncio
 import os
 import uuid
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from acp import RequestError
@@ -24,12 +25,15 @@ from acp.schema import (
     AllowedOutcome,
     Implementation,
     InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
     NewSessionResponse,
     PermissionOption,
     PromptCapabilities,
     PromptResponse,
     RequestPermissionRequest,
     RequestPermissionResponse,
+    SessionInfo,
     SessionMode,
     SessionModeState,
     SessionNotification,
@@ -41,7 +45,7 @@ from acp.stdio import stdio_streams
 from stopwarden import __version__
 from stopwarden.acp.bridge import RELEASED, Bridge
 from stopwarden.acp.content import said_in
-from stopwarden.acp.updates import updates
+from stopwarden.acp.updates import replayed, updates
 from stopwarden.core import turn_events as ev
 from stopwarden.core.errors import RefusedError, SettingError
 from stopwarden.session.made import make
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
     from stopwarden.session.ports import Told
     from stopwarden.session.prompts import Prompts
     from stopwarden.session.tools.contract import Arguments, Tool
+    from stopwarden.store.transcripts import Transcripts
 
 PROTOCOL = 1
 PERMISSION_SECONDS = 600.0  # a client that does not answer has said no
@@ -96,7 +101,9 @@ class NativeAgent:
         guard: str,
         bridged: bool,
         now: Callable[[], float],
+        transcripts: Transcripts,
     ) -> None:
+        self._transcripts = transcripts
         self._model, self._mode, self._guard, self._bridged, self._now = model, mode, guard, bridged, now
         self._open: dict[str, Open] = {}
         self._connection: Connection | None = None
@@ -132,7 +139,7 @@ class NativeAgent:
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL),
             agent_capabilities=AgentCapabilities(
-                load_session=False, prompt_capabilities=PromptCapabilities(image=True, embedded_context=True)
+                load_session=True, prompt_capabilities=PromptCapabilities(image=True, embedded_context=True)
             ),
             agent_info=Implementation(name="stopwarden", version=__version__),
         )
@@ -142,9 +149,37 @@ class NativeAgent:
 
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
         """A session in a directory of this machine."""
+        id = str(uuid.uuid4())
+        one = self._begin(id, cwd)
+        return NewSessionResponse(session_id=id, modes=_modes(one.permissions.mode))
+
+    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+        """An earlier session: the client is told all of it again, then it is open like a new one."""
+        if session_id not in self._open and self._transcripts.conversation(session_id) is None:
+            raise RequestError.resource_not_found(session_id)
+        one = self._open.get(session_id) or self._begin(session_id, cwd)
+        for update in replayed(one.session.conversation):
+            one.outbox.put_nowait(update)
+        await one.outbox.join()
+        return LoadSessionResponse(modes=_modes(one.permissions.mode))
+
+    async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
+        """The sessions of a directory, or all, the latest first."""
+        rows = self._transcripts.conversations(cwd or "")
+        told = [
+            SessionInfo(
+                session_id=row.id,
+                cwd=row.cwd,
+                title=row.title or None,
+                updated_at=datetime.fromtimestamp(row.updated_at, UTC).isoformat(),
+            )
+            for row in rows
+        ]
+        return ListSessionsResponse(sessions=told)
+
+    def _begin(self, id: str, cwd: str) -> Open:
         if not os.path.isabs(cwd) or not os.path.isdir(cwd):
             raise RequestError.invalid_params({"details": f"{cwd!r} is no absolute path of a directory"})
-        id = str(uuid.uuid4())
         permissions = Permissions(self._mode, lambda tool, call, given: self._ask(id, tool, call, given))
         try:
             model = self._model()
@@ -158,13 +193,14 @@ class NativeAgent:
             watcher=lambda told: self._tell(id, told),
             guard=self._guard,
             now=self._now,
+            transcripts=self._transcripts,
         )
         one = self._open[id] = Open(session, prompts, permissions)
         if self._bridged:
             assert self._connection is not None
             session.owner, one.prompts = Bridge(self._connection, id), None
         one.sender = asyncio.get_running_loop().create_task(self._send(id, one))
-        return NewSessionResponse(session_id=id, modes=_modes(permissions.mode))
+        return one
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """Another permission mode; plan mode ends the chain."""

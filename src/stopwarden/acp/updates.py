@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 from acp import helpers
 from acp.schema import AgentMessageChunk, TextContentBlock
 
+from stopwarden.models.port import Call, Result, Text, Thought
+from stopwarden.session.ports import Told
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from stopwarden.session.ports import Told
+    from stopwarden.session.conversation import Conversation
 
 KINDS = {
     "read_file": "read",
@@ -88,6 +91,30 @@ def _guard(text: str, event: str, attempt: int, cap: int, left: int) -> AgentMes
     }
     block = TextContentBlock(type="text", text=text)
     return AgentMessageChunk(session_update="agent_message_chunk", content=block, field_meta=meta)
+
+
+def replayed(conversation: Conversation) -> list[Any]:
+    """All of a conversation again, as its client saw it: what the person said, the replies, the calls and results."""
+    made: list[Any] = []
+    for entry in conversation.entries:
+        for part in entry.parts:
+            if part.kind == "guard":
+                continue
+            for said in conversation.words(part):
+                match said:
+                    case Text(text=text) if entry.is_reply:
+                        made.append(helpers.update_agent_message_text(text))
+                    case Text(text=text):
+                        made.append(helpers.update_user_message_text(text))
+                    case Thought(text=text):
+                        made.append(helpers.update_agent_thought_text(text))
+                    case Call(id=id, name=name, arguments=arguments):
+                        made += _call(Told(kind="call", text=arguments, detail={"tool": name, "call": id}))
+                    case Result(call=call, text=text, failed=failed):
+                        made += _result(Told(kind="result", text=text, detail={"call": call, "failed": failed}))
+                    case _:
+                        pass
+    return made
 
 
 UPDATES: Mapping[str, Callable[[Told], list[Any]]] = {

@@ -40,6 +40,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from stopwarden.acp.agent import NativeAgent
     from stopwarden.models.choice import choose
     from stopwarden.session.permissions import mode_of
+    from stopwarden.store.transcripts import open_transcripts
 
     agent = NativeAgent(
         lambda: choose(args.model, context.env),
@@ -47,6 +48,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         guard=args.guard,
         bridged=args.bridge,
         now=time.time,
+        transcripts=open_transcripts(context.env),
     )
     asyncio.run(agent.serve())
     return 0

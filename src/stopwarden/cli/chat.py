@@ -9,7 +9,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Literal
 
-from stopwarden.core.errors import SettingError
+from stopwarden.core.errors import SettingError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stopwarden.session.prompts import Prompts
     from stopwarden.session.screen import Screen
     from stopwarden.session.tools.contract import Arguments, Tool
+    from stopwarden.store.transcripts import Transcripts
 
 HELP = """Type what you want. While it works, a line goes into the running turn.
   /queue TEXT   a prompt of its own, after the turn
@@ -42,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--mode", default="ask", metavar="MODE", help="plan, ask, accept_edits or full (default ask)")
     parser.add_argument("--guard", choices=("on", "off", "observe"), default="on", help="the todo guard (default on)")
+    parser.add_argument("--resume", metavar="ID", help="go on with an earlier conversation, or `latest`")
     parser.add_argument("--json", action="store_true", help="every event as a line of JSON instead of text")
     parser.epilog = (
         "examples:\n"
@@ -78,15 +80,18 @@ async def _chat(args: argparse.Namespace, context: Context) -> int:
 
     permissions = Permissions(mode_of(args.mode), ask, alone=lambda: not sys.stdin.isatty())
     from stopwarden.session.made import make
+    from stopwarden.store.transcripts import open_transcripts
 
+    transcripts = open_transcripts(context.env)
     session, prompts = make(
-        id=str(uuid.uuid4()),
+        id=_which(args.resume, context, transcripts),
         cwd=context.cwd,
         model=choose(args.model, context.env),
         permissions=permissions,
         watcher=screen,
         guard=args.guard,
         now=time.time,
+        transcripts=transcripts,
     )
     screen.note(f"{session.model.name} in {context.cwd}, mode {permissions.mode}. /help for help.")
     try:
@@ -94,6 +99,17 @@ async def _chat(args: argparse.Namespace, context: Context) -> int:
     finally:
         await session.close()
     return 0
+
+
+def _which(resume: str | None, context: Context, transcripts: Transcripts) -> str:
+    """The id of a new conversation, or of the one that is meant. Raises UsageError."""
+    if resume is None:
+        return str(uuid.uuid4())
+    known = transcripts.conversations(context.cwd if resume == "latest" else "")
+    found = known[:1] if resume == "latest" else [row for row in known if row.id.startswith(resume)]
+    if len(found) != 1:
+        raise UsageError(f"{len(found)} conversations are called {resume!r}", do="See: stopwarden transcript")
+    return found[0].id
 
 
 async def _talk(

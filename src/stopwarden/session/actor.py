@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from stopwarden.core import turn_events as ev
 from stopwarden.core.chain_words import ReleaseAnswered
-from stopwarden.core.errors import ModelBrokenError, ModelRefusedError
+from stopwarden.core.errors import ModelBrokenError, ModelRefusedError, StopwardenError
 from stopwarden.core.turn import step
 from stopwarden.core.turn_state import Session as Machine
 from stopwarden.models.port import Began, Call, Ended, Image, Text, Thinking, Words
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stopwarden.core.record import Record
     from stopwarden.core.todo_envelope import TodoList
     from stopwarden.models.port import Model, Said
+    from stopwarden.session.journal import Journal
     from stopwarden.session.ports import Hooks, OwnerSide, ToolBox, Watcher
 
 RESERVE = 8_000  # tokens of a model's window that are left for its reply
@@ -54,13 +55,17 @@ class Session:
         now: Callable[[], float],
         machine: Machine | None = None,
         conversation: Conversation | None = None,
+        journal: Journal | None = None,
+        names: int = 0,
         vision: Model | None = None,
     ) -> None:
         self.id, self.system = id, system
         self.model, self.vision = model, vision
         self.tools, self.owner, self.hooks, self.watcher = tools, owner, hooks, watcher
         self.conversation = conversation or Conversation()
+        self.journal = journal
         self.machine = machine or Machine(hooks=hooks.has_stop)
+        self.machine = self.machine.replace(next_id=max(self.machine.next_id, names + 1))
         self._now = now
         self._inbox: deque[Record] = deque()
         self._stepping = False
@@ -68,7 +73,8 @@ class Session:
         self._calls: dict[str, Call] = {}
         self._ended: dict[str, asyncio.Future[ev.EndTurn | ev.Refuse]] = {}
         self._alarm: asyncio.TimerHandle | None = None
-        self._sent = 0
+        self._sent = names
+        self._unkept: list[tuple[int, str, int, tuple[Record, ...]]] = []  # steps that the disk has not taken yet
         self._release = False
         self.last_error = ""  # why the latest turn that ended in an error did so
 
@@ -126,12 +132,42 @@ class Session:
         self._stepping = True
         try:
             while self._inbox:
-                self.machine, effects = step(self.machine, self._inbox.popleft())
+                happened = self._inbox.popleft()
+                machine, effects = step(self.machine, happened)
+                failed = self._keep(machine, happened, effects)
+                if failed is not None and isinstance(happened, ev.PromptOffered):
+                    self._unkept.pop()
+                    raise failed
+                self.machine = machine
                 for effect in effects:
-                    EXECUTE[type(effect)](self, effect)
+                    if failed is not None and isinstance(effect, ev.Send):
+                        self._inbox.append(ev.ProviderRefused(id=effect.id, why=str(failed)))
+                    else:
+                        EXECUTE[type(effect)](self, effect)
         finally:
             self._stepping = False
         self._set_alarm()
+
+    def _keep(self, machine: Machine, happened: Record, effects: tuple[ev.Effect, ...]) -> StopwardenError | None:
+        """Put what is durable of a step on disk, with what could not be put there before; the failure, if it is one.
+
+        A session whose disk is full goes on, but takes no prompt and sends nothing until it can be written.
+        """
+        if self.journal is None:
+            return None
+        turn = machine.turn or self.machine.turn
+        facts = (happened, *effects)
+        self._unkept.append(
+            (int(self._now() * 1_000), turn.id if turn is not None else "", machine.chain.number, facts)
+        )
+        try:
+            while self._unkept:
+                self.journal.step(*self._unkept[0], self.conversation)
+                del self._unkept[0]
+        except StopwardenError as failed:
+            self.watcher(Told(kind="not_kept", text=str(failed)))
+            return failed
+        return None
 
     def _set_alarm(self) -> None:
         """The next moment at which something is due by itself."""

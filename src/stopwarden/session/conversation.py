@@ -52,6 +52,11 @@ class Conversation:
         """All entries, oldest first."""
         return tuple(self._entries.values())
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of all parts whose words are known."""
+        return tuple(self._words)
+
     def put(self, name: str, *said: Said) -> None:
         """The words of a part. A name keeps its first words: told twice, it is the same thing."""
         self._words.setdefault(name, said)

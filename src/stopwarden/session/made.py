@@ -8,6 +8,8 @@ from stopwarden.core.chain_words import Chain
 from stopwarden.core.guard import Guard
 from stopwarden.core.turn_state import Session as Machine
 from stopwarden.session.actor import Session
+from stopwarden.session.conversation import Conversation
+from stopwarden.session.journal import Journal, Restored, restored
 from stopwarden.session.ports import HookSays
 from stopwarden.session.prompts import Prompts
 from stopwarden.session.tools.box import Box
@@ -15,6 +17,7 @@ from stopwarden.session.tools.contract import Place
 from stopwarden.session.tools.files import Edit, Find, Read, Write
 from stopwarden.session.tools.shell import Shell
 from stopwarden.session.tools.todo import Todo
+from stopwarden.store.transcripts import Conversation as Kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from stopwarden.models.port import Model
     from stopwarden.session.permissions import Permissions
     from stopwarden.session.ports import Watcher
+    from stopwarden.store.transcripts import Transcripts
 
 SYSTEM = """You are a coding agent in the directory {cwd}. Work on what the person asks for with your tools.
 Read before you edit; run the tests that concern what you changed; say plainly what you did and what you did not.
@@ -47,8 +51,20 @@ def make(
     watcher: Watcher,
     guard: str,
     now: Callable[[], float],
+    transcripts: Transcripts,
 ) -> tuple[Session, Prompts]:
-    """A new session in a directory. `guard` is on, off or observe; `now` is seconds."""
+    """A session in a directory: a new one, or one that is loaded again from its transcript.
+
+    `guard` is on, off or observe; `now` is seconds. Nothing that was restored is trusted: the todo list of
+    before arms nothing. Raises the Store…Error classes.
+    """
+    known = transcripts.conversation(id)
+    moment = int(now())
+    row = known or Kept(id=id, cwd=cwd, created_at=moment, updated_at=moment)
+    transcripts.save(row.replace(updated_at=moment, model=model.name, mode=permissions.mode, ended_at=None))
+    before = restored(transcripts.lines(id)) if known is not None else Restored(conversation=Conversation())
+    journal = Journal(id, transcripts.write)
+    journal.known(before.conversation.names)
     prompts = Prompts(id, watcher, now)
     place = Place(cwd)
     tools = Box([Todo(), Read(), Write(), Edit(), Find(), Shell()], place, permissions, watcher)
@@ -62,6 +78,9 @@ def make(
         hooks=NoHooks(),
         watcher=watcher,
         now=now,
+        journal=journal,
+        conversation=before.conversation,
+        names=before.numbered,
         machine=Machine(chain=Chain(guard=Guard(switch=guard), plan=plan)),
     )
     prompts.session = session

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     R = TypeVar("R", bound=Record)
 
-VERSION = 3  # the newest migration; a test holds it to the files
+VERSION = 4  # the newest migration; a test holds it to the files
 WAL_SINCE = (3, 51, 3)  # SQLite before this could damage a log that two processes write (fixed 2026-03)
 LOG_PAGES = 250
 PAGE = 4096

@@ -328,3 +328,38 @@ ON CONFLICT (project, tracker, id) DO NOTHING;
 -- name: tracked_items
 -- what the trackers of a project said: by priority, then age
 SELECT * FROM tracked_item WHERE project = :project ORDER BY priority, created_at, tracker, id;
+
+-- name: save_conversation
+-- stores a conversation, whole
+INSERT INTO conversation (id, cwd, created_at, updated_at, model, mode, title, parent, ended_at)
+VALUES (:id, :cwd, :created_at, :updated_at, :model, :mode, :title, :parent, :ended_at)
+ON CONFLICT (id) DO UPDATE SET
+    cwd = excluded.cwd, updated_at = excluded.updated_at, model = excluded.model, mode = excluded.mode,
+    title = excluded.title, ended_at = excluded.ended_at;
+
+-- name: conversation
+-- one conversation
+SELECT * FROM conversation WHERE id = :id;
+
+-- name: conversations
+-- the conversations in a directory, or all for an empty one: the latest first
+SELECT * FROM conversation WHERE :cwd = '' OR cwd = :cwd ORDER BY updated_at DESC, id LIMIT :limit;
+
+-- name: add_transcript_line
+-- the next line of a transcript; tells its number
+INSERT INTO transcript_line (session, number, at, kind, entry, turn, chain, attempt, body)
+SELECT :session, coalesce(max(number), 0) + 1, :at, :kind, :entry, :turn, :chain, :attempt, :body
+FROM transcript_line WHERE session = :session
+RETURNING number;
+
+-- name: transcript
+-- the lines of a transcript after a number
+SELECT * FROM transcript_line WHERE session = :session AND number > :after ORDER BY number;
+
+-- name: forget_transcript
+-- the lines of a transcript
+DELETE FROM transcript_line WHERE session = :session;
+
+-- name: forget_conversation
+-- a conversation; tells its id if there was one
+DELETE FROM conversation WHERE id = :session RETURNING id;
