@@ -47,7 +47,7 @@ from stopwarden.acp.bridge import RELEASED, Bridge
 from stopwarden.acp.content import said_in
 from stopwarden.acp.updates import replayed, updates
 from stopwarden.core import turn_events as ev
-from stopwarden.core.errors import RefusedError, SettingError
+from stopwarden.core.errors import RefusedError, SettingError, StopwardenError
 from stopwarden.session.made import make
 from stopwarden.session.permissions import RULES, Permissions, mode_of
 
@@ -225,6 +225,8 @@ class NativeAgent:
                 )
         except RefusedError as refused:
             raise RequestError(-32000, str(refused), {"reason": "prompt_queue_full"}) from refused
+        except StopwardenError as failed:
+            raise RequestError(-32603, str(failed)) from failed
         await one.outbox.join()
         if how == "loop_detected":
             raise RequestError(-32603, "The agent repeated itself and was stopped", {"reason": "LOOP_DETECTED"})

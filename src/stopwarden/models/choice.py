@@ -20,7 +20,7 @@ from stopwarden.models.script import Reply
 from stopwarden.models.scripted import Scripted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from pydantic_ai.models import Model as ProviderModel
 
@@ -37,6 +37,7 @@ NO_KEY = (
     "I am the offline model: no key of a provider is configured, so I only answer from a script. "
     "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_API_KEY, or give me a script with --model scripted:FILE."
 )
+STUCK_SECONDS = 300.0  # without a byte; a provider that thinks sends pings
 LOCAL = "no-key-needed"  # SDKs want some key even where a local server asks for none
 
 
@@ -95,35 +96,41 @@ class LateProvider:
         """See `port.Model`."""
         return await self._model().count_tokens(request)
 
+    async def close(self) -> None:
+        """See `port.Model`."""
+        if self._made is not None:
+            await self._made.close()
+
     def _model(self) -> Model:
         if self._made is None:
             from stopwarden.models.providers import Provider
 
-            self._made = Provider(_provider(*self._how), name=self.name, window=self.window, sees_images=True)
+            model, close = _provider(*self._how)
+            self._made = Provider(model, close, name=self.name, window=self.window, sees_images=True)
         return self._made
 
 
-def _provider(provider: str, model: str, key: str, base: str) -> ProviderModel:
-    """pydantic-ai's model for this name; SDK retries off (see `providers`)."""
+def _provider(provider: str, model: str, key: str, base: str) -> tuple[ProviderModel, Callable[[], Awaitable[None]]]:
+    """pydantic-ai's model for this name, and what closes its connections; SDK retries off (see `providers`)."""
     if provider == "anthropic":
         from anthropic import AsyncAnthropic
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
         anthropic = AsyncAnthropic(api_key=key, base_url=base or None, max_retries=0)
-        return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=anthropic))
+        return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=anthropic)), anthropic.close
     if provider == "google":
+        from httpx2 import AsyncClient
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider
 
-        return GoogleModel(model, provider=GoogleProvider(api_key=key, base_url=base or None))
+        client = AsyncClient(timeout=STUCK_SECONDS)
+        google = GoogleProvider(api_key=key, base_url=base or None, http_client=client)
+        return GoogleModel(model, provider=google), client.aclose
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    client = OpenAIProvider(openai_client=AsyncOpenAI(api_key=key, base_url=base or None, max_retries=0))
-    return (
-        OpenAIResponsesModel(model, provider=client)
-        if provider == "responses"
-        else OpenAIChatModel(model, provider=client)
-    )
+    openai = AsyncOpenAI(api_key=key, base_url=base or None, max_retries=0)
+    kind = OpenAIResponsesModel if provider == "responses" else OpenAIChatModel
+    return kind(model, provider=OpenAIProvider(openai_client=openai)), openai.close

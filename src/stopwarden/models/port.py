@@ -135,3 +135,7 @@ class Model(Protocol):
     async def count_tokens(self, request: Request) -> int:
         """How many tokens the request has: counted by the provider where it can, else estimated, never too low."""
         ...
+
+    async def close(self) -> None:
+        """Ends the connections that are kept open between requests; nothing is asked afterwards."""
+        ...

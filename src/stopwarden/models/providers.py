@@ -34,7 +34,7 @@ from stopwarden.models.port import (
 from stopwarden.models.refusals import why_refused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from pydantic_ai.models import Model as ProviderModel
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 CHARACTERS_A_TOKEN = 3  # where the provider does not count: rather too many tokens than too few
 IMAGE_TOKENS = 1_600  # what the large providers count at most for one picture of ordinary size
-STUCK_SECONDS = 300.0  # without a byte; a provider that thinks sends pings
 
 ENDINGS = {"length": "length", "content_filter": "refused"}
 
@@ -50,9 +49,11 @@ ENDINGS = {"length": "length", "content_filter": "refused"}
 class Provider:
     """One model of one provider."""
 
-    def __init__(self, model: ProviderModel, *, name: str, window: int, sees_images: bool) -> None:
+    def __init__(
+        self, model: ProviderModel, close: Callable[[], Awaitable[None]], *, name: str, window: int, sees_images: bool
+    ) -> None:
         self.name, self.window, self.sees_images = name, window, sees_images
-        self._model = model
+        self._model, self._close = model, close
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """See `port.Model`."""
@@ -85,6 +86,10 @@ class Provider:
         except Exception:  # the count is a help; a provider that cannot be asked will say so at the send
             return _estimate(request)
         return counted.input_tokens or _estimate(request)
+
+    async def close(self) -> None:
+        """See `port.Model`."""
+        await self._close()
 
     def _failed(self, failed: Exception, begun: bool) -> ModelRefusedError | ModelBrokenError:
         said = " ".join(str(failed).split())[:500]

@@ -80,6 +80,9 @@ class Scripted:
         """An estimate from the length of what would be sent."""
         return len(json.dumps(as_json(request))) // CHARACTERS_A_TOKEN
 
+    async def close(self) -> None:
+        """Nothing is open."""
+
     def _reply(self, request: Request) -> Reply:
         body = as_json(request)
         seen = Seen(n=len(self.seen) + 1, path="", body=body, raw=json.dumps(body), arrived=0.0)

@@ -121,6 +121,9 @@ class Session:
             self._alarm.cancel()
         while self._tasks:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for model in (self.model, self.vision):
+            if model is not None:
+                await model.close()
 
     # ---- one event to its end
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stopwarden.core import queue as queues
 from stopwarden.core import queue_words as q
 from stopwarden.core import turn_events as ev
-from stopwarden.core.errors import RefusedError
+from stopwarden.core.errors import RefusedError, StopwardenError
 from stopwarden.models.port import Text
 from stopwarden.session.ports import Drained, Spoken, Told
 
@@ -48,7 +48,10 @@ class Prompts:
     # ---- the person's side
 
     async def say(self, *said: Said) -> str:
-        """A full prompt, in order behind those before it; answers how its turn ended. Raises RefusedError when full."""
+        """A full prompt, in order behind those before it; answers how its turn ended.
+
+        Raises RefusedError when the queue is full, and the Store…Error classes when it cannot be kept.
+        """
         name = str(uuid.uuid4())
         self._words[name] = said
         over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -150,11 +153,16 @@ class Prompts:
 
         async def run() -> None:
             assert self.session is not None
-            how = await self.session.prompt(effect.prompt, said, kind=kind, owner=effect.prompt)
-            outcome: q.Outcome = "cancelled" if how == "cancelled" else "completed" if how in ENDED_WELL else "failed"
             over = self._over.get(effect.prompt)
+            try:
+                how = await self.session.prompt(effect.prompt, said, kind=kind, owner=effect.prompt)
+            except StopwardenError as failed:
+                how = "failed"
+                if over is not None and not over.done():
+                    over.set_exception(failed)
             if over is not None and not over.done():
                 over.set_result(how)
+            outcome: q.Outcome = "cancelled" if how == "cancelled" else "completed" if how in ENDED_WELL else "failed"
             self._feed(q.PromptSettled(at=0, effect=effect.id, outcome=outcome))
 
         task = asyncio.get_running_loop().create_task(run())
