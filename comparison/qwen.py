@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from comparison.script import Act, Reply, Scenario
     from stopwarden.core import queue_words as q
-    from stopwarden.sim.model_script import Request
+    from stopwarden.models.script import Request
 
 SETTINGS: dict[str, Any] = {
     "security": {"auth": {"selectedType": "openai"}},
