@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import pathlib
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,7 @@ class Editor:
         return [(meta["event"], meta["attempt"]) for meta in metas if meta.get("source") == "todo_stop_guard"]
 
 
+@contextlib.asynccontextmanager
 async def connected(
     replies: list[Reply | str], editor: Editor, transcripts: MemoryTranscripts | None = None, mode: Any = "ask"
 ) -> AsyncIterator[tuple[Any, Scripted]]:
@@ -74,8 +76,12 @@ async def connected(
     served: asyncio.Queue[None] = asyncio.Queue()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await agent.serve_on(reader, writer)
-        served.put_nowait(None)
+        try:
+            await agent.serve_on(reader, writer)
+        finally:
+            writer.close()
+            await writer.wait_closed()
+            served.put_nowait(None)
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
@@ -85,6 +91,7 @@ async def connected(
     finally:
         await connection.close()
         writer.close()
+        await writer.wait_closed()
         await served.get()
         server.close()
         await server.wait_closed()
@@ -98,7 +105,7 @@ def play(
 
     async def within() -> Any:
         async with asyncio.timeout(20):
-            async for connection, model in connected(replies, editor, **setting):
+            async with connected(replies, editor, **setting) as (connection, model):
                 await connection.initialize(protocol_version=1)
                 return await story(connection, model, editor)
         return None

@@ -96,11 +96,7 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_started(place: Place
     assert outcome.failed
     assert "time ran out" in outcome.text
     child = int(outcome.text.split()[0])
-    with pytest.raises(ProcessLookupError):
-        for _ in range(100):  # it was killed; the system may need a moment to bury it
-            if _state(child) == "Z":
-                raise ProcessLookupError
-            os.kill(child, 0)
+    assert _state(child) == "Z"
 
 
 def _state(pid: int) -> str:

@@ -28,7 +28,6 @@ KINDS = {
     "shell": "execute",
     "todo_write": "think",
 }
-STATUS = {"pending": "pending", "in_progress": "in_progress", "completed": "completed"}
 
 
 def updates(told: Told) -> list[Any]:
@@ -62,12 +61,15 @@ def _call(told: Told) -> list[Any]:
 def _result(told: Told) -> list[Any]:
     status: Any = "failed" if told.detail["failed"] else "completed"
     content = [helpers.tool_content(helpers.text_block(told.text))]
-    made: list[Any] = [helpers.update_tool_call(str(told.detail["call"]), status=status, content=content)]
-    display = told.detail.get("display")
-    if isinstance(display, dict) and display.get("type") == "todo_list":
-        entries = [helpers.plan_entry(item["content"], status=STATUS[item["status"]]) for item in display["todos"]]  # type: ignore[arg-type]
-        made.append(helpers.update_plan(entries))
-    return made
+    return [helpers.update_tool_call(str(told.detail["call"]), status=status, content=content)]
+
+
+def _plan(told: Told) -> list[Any]:
+    entries = [
+        helpers.plan_entry(item["content"], status=item["status"])  # the words of both protocols are the same
+        for item in told.detail["todos"]
+    ]
+    return [helpers.update_plan(entries)]
 
 
 def _attempt(told: Told) -> list[Any]:
@@ -122,6 +124,7 @@ UPDATES: Mapping[str, Callable[[Told], list[Any]]] = {
     "thinking": _thinking,
     "call": _call,
     "result": _result,
+    "plan": _plan,
     "AttemptCounted": _attempt,
     "Exhausted": _exhausted,
 }

@@ -304,7 +304,6 @@ class Session:
         def cut() -> ev.Answer:
             return ev.StreamBroken(id=effect.id, why="cut") if accepted else ev.ProviderRefused(id=effect.id, why="cut")
 
-        self.conversation.stage(effect.entry, effect.parts)
         self._begin(effect, work(), cut)
 
     def _replied(self, effect: ev.Send, reply: str, ended: Ended) -> ev.Answer:
@@ -332,10 +331,22 @@ class Session:
     def _write_history(self, effect: ev.WriteHistory) -> None:
         if effect.act == "append":
             self.conversation.append(effect.entry, effect.parts)
+        elif effect.act == "stage":
+            self.conversation.stage(effect.entry, effect.parts)
         elif effect.act == "commit":
             self.conversation.commit(effect.entry)
         else:
             self.conversation.roll_back(effect.entry)
+
+    def _hold_words(self, effect: ev.HoldWords) -> None:
+        """They are in the transcript, and the machine has them for the next request."""
+
+    def _show_plan(self, effect: ev.ShowPlan) -> None:
+        items = [item.as_dict() for item in effect.todos.items]
+        self.watcher(Told(kind="plan", turn=effect.turn, detail={"todos": items}))
+
+    def _suggest(self, effect: ev.Suggest) -> None:
+        self.watcher(Told(kind="may_suggest", turn=effect.turn))
 
     def _tell(self, effect: ev.Tell) -> None:
         self.watcher(Told(kind=effect.kind, turn=effect.turn, detail=dict(effect.detail)))
@@ -379,6 +390,9 @@ EXECUTE: Mapping[type[ev.Effect], Callable[[Session, Any], None]] = {
     ev.Send: Session._send,
     ev.RunTools: Session._run_tools,
     ev.WriteHistory: Session._write_history,
+    ev.HoldWords: Session._hold_words,
+    ev.ShowPlan: Session._show_plan,
+    ev.Suggest: Session._suggest,
     ev.Tell: Session._tell,
     ev.BeginTurn: Session._begin_turn,
     ev.EndTurn: Session._end_turn,

@@ -110,12 +110,16 @@ def _results(fact: ev.ToolsDone) -> Made:
     return "results", "", 0, {"stop": fact.stop}, fact.parts
 
 
-def _staged(fact: ev.Send) -> Made:
-    return "staged", fact.entry, fact.attempt, {"label": fact.label, "model": fact.model}, fact.parts
+def _sent(fact: ev.Send) -> Made:
+    return "sent", fact.entry, fact.attempt, {"label": fact.label, "model": fact.model}, ()
+
+
+def _held(fact: ev.HoldWords) -> Made:
+    return "said", "", 0, {}, fact.parts
 
 
 def _history(fact: ev.WriteHistory) -> Made:
-    kinds = {"append": "appended", "commit": "committed", "roll_back": "rolled_back"}
+    kinds = {"append": "appended", "stage": "staged", "commit": "committed", "roll_back": "rolled_back"}
     return kinds[fact.act], fact.entry, 0, {}, fact.parts
 
 
@@ -141,7 +145,8 @@ LINES: Mapping[type[Record], Callable[[Any], Made]] = {
     ev.Refuse: _refused,
     ev.DrainAnswered: _drained,
     ev.ToolsDone: _results,
-    ev.Send: _staged,
+    ev.Send: _sent,
+    ev.HoldWords: _held,
     ev.WriteHistory: _history,
     ev.BeginTurn: _begun,
     ev.EndTurn: _ended,

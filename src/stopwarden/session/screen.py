@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
+from stopwarden.core.todo_envelope import TODO_TOOL
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -38,7 +40,6 @@ class Screen:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._open = False  # a line of words is not ended yet
-        self._todos: list[dict[str, Any]] = []
 
     def __call__(self, told: Told) -> None:
         """See `ports.Watcher`."""
@@ -63,14 +64,12 @@ class Screen:
     def _call(self, told: Told) -> None:
         self._end_line()
         tool = str(told.detail["tool"])
-        if tool != "todo_write":
+        if tool != TODO_TOOL:
             self._console.print(f"[bold]{escape(tool)}[/] [dim]{escape(_brief(told.text))}[/]", highlight=False)
 
     def _result(self, told: Told) -> None:
-        display = told.detail.get("display")
-        if isinstance(display, dict) and display.get("type") == "todo_list":
-            self._list(display["todos"])
-            return
+        if told.detail["tool"] == TODO_TOOL and not told.detail["failed"]:
+            return  # the plan is shown
         lines = told.text.splitlines() or [""]
         style = "red" if told.detail["failed"] else "dim"
         for line in lines[:SHOWN_LINES]:
@@ -78,9 +77,8 @@ class Screen:
         if len(lines) > SHOWN_LINES:
             self._console.print(f"  [dim]... {len(lines) - SHOWN_LINES} more lines[/]", highlight=False)
 
-    def _list(self, todos: list[dict[str, Any]]) -> None:
-        self._todos = todos
-        for item in todos:
+    def _plan(self, told: Told) -> None:
+        for item in told.detail["todos"]:
             mark = MARKS[item["status"]]
             self._console.print(f"  \\[{mark}] {escape(item['content'])}", highlight=False)
 
@@ -107,6 +105,7 @@ SHOWS: Mapping[str, Callable[[Screen, Told], None]] = {
     "words": Screen._words,
     "call": Screen._call,
     "result": Screen._result,
+    "plan": Screen._plan,
     "AttemptCounted": Screen._attempt,
     "guard_deferred": Screen._guard_deferred,
     "hook_block": Screen._hook_block,
