@@ -728,7 +728,8 @@ def test_every_field_of_a_record_has_a_column(kind: type[Record]) -> None:
 def test_every_statement_has_a_name_a_purpose_and_is_used() -> None:
     text = pathlib.Path(migrate.SQL, "queries.sql").read_text(encoding="utf-8")
     named = database.queries(text)
-    used = pathlib.Path(migrate.SQL).parent.joinpath("sqlite.py").read_text(encoding="utf-8")
+    store = pathlib.Path(migrate.SQL).parent
+    used = "".join(store.joinpath(name).read_text(encoding="utf-8") for name in ("sqlite.py", "transcripts.py"))
     assert len(named) == text.count("-- name: ") > 30
     for name, statement in named.items():
         assert f"-- name: {name}\n-- " in text

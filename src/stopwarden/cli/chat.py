@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import sys
 import time
 import uuid
 from typing import TYPE_CHECKING, Literal
 
+from stopwarden.cli.transcript import named
 from stopwarden.core.errors import SettingError, UsageError
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from stopwarden.models.port import Call
     from stopwarden.session.actor import Session
     from stopwarden.session.permissions import Permissions
+    from stopwarden.session.ports import Told
     from stopwarden.session.prompts import Prompts
     from stopwarden.session.screen import Screen
     from stopwarden.session.tools.contract import Arguments, Tool
@@ -88,12 +91,13 @@ async def _chat(args: argparse.Namespace, context: Context) -> int:
         cwd=context.cwd,
         model=choose(args.model, context.env),
         permissions=permissions,
-        watcher=screen,
+        watcher=(lambda told: context.say(_as_json(told))) if args.json else screen,
         guard=args.guard,
         now=time.time,
         transcripts=transcripts,
     )
-    screen.note(f"{session.model.name} in {context.cwd}, mode {permissions.mode}. /help for help.")
+    if not args.json:
+        screen.note(f"{session.model.name} in {context.cwd}, mode {permissions.mode}. /help for help.")
     try:
         await _talk(typed, session, prompts, permissions, screen)
     finally:
@@ -105,11 +109,12 @@ def _which(resume: str | None, context: Context, transcripts: Transcripts) -> st
     """The id of a new conversation, or of the one that is meant. Raises UsageError."""
     if resume is None:
         return str(uuid.uuid4())
-    known = transcripts.conversations(context.cwd if resume == "latest" else "")
-    found = known[:1] if resume == "latest" else [row for row in known if row.id.startswith(resume)]
-    if len(found) != 1:
-        raise UsageError(f"{len(found)} conversations are called {resume!r}", do="See: stopwarden transcript")
-    return found[0].id
+    if resume != "latest":
+        return named(transcripts, resume).id
+    latest = transcripts.conversations(context.cwd, limit=1)
+    if not latest:
+        raise UsageError("There is no earlier conversation in this directory", do="Leave --resume out")
+    return latest[0].id
 
 
 async def _talk(
@@ -151,6 +156,12 @@ async def _talk(
         if not typed.live:
             await asyncio.gather(*running, return_exceptions=True)
     await asyncio.gather(*running, return_exceptions=True)
+
+
+def _as_json(told: Told) -> str:
+    """One event as a line of JSON; what JSON does not know is told by its name."""
+    event = {"kind": told.kind, "turn": told.turn, "text": told.text, "detail": dict(told.detail)}
+    return json.dumps(event, ensure_ascii=False, default=str)
 
 
 class _Lines:

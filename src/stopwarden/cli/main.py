@@ -56,6 +56,7 @@ COMMANDS = {
     "export": ("export", "the record as JSON lines, to keep or to look at elsewhere"),
     "chat": ("chat", "a coding agent of our own at the terminal, with the guard inside"),
     "agent": ("agent", "the same agent for editors that speak the Agent Client Protocol"),
+    "transcript": ("transcript", "what was said and done in that agent's conversations"),
     "demo": ("demo", "a whole night in a minute, on a virtual clock"),
     "simulate": ("simulate", "many nights under several policies, compared"),
 }
