@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comparison import ours, page, scenarios
+from comparison.daemon import Daemon
 from comparison.qwen import Program, command
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def play_theirs(program: tuple[str, ...], chosen: list[Scenario]) -> tuple[dict[
     seen: dict[str, Seen] = {}
     version = ""
     for kind in dict.fromkeys(scenario.kind for scenario in chosen):
-        with Program(program, kind) as running:
-            version = running.version
+        with (Daemon if kind == "daemon" else Program)(program, kind) as running:
+            version = running.version or version
             for scenario in chosen:
                 if scenario.kind == kind:
                     seen[scenario.id] = running.play(scenario)

@@ -16,7 +16,12 @@ from stopwarden.core.queue import open_queue, step
 if TYPE_CHECKING:
     from comparison.script import Manners
 
-SESSION, CHILD, DESK = "session", "child", "desk"
+SESSION, CHILD, DESK, PHONE = "session", "child", "desk", "phone"
+
+
+def admission(status: int) -> str:
+    """How a prompt was received, in the shared words."""
+    return "admitted" if status == 202 else f"refused with {status}"
 
 
 class Child(Protocol):
@@ -52,6 +57,7 @@ class Bridge:
         self._queue = open_queue(SESSION, CHILD)
         self._lock = threading.RLock()
         self._asked = 0
+        self.admissions: list[str] = []
         self._hear(q.ClientJoined(at=0, client=DESK))
 
     @property
@@ -61,10 +67,12 @@ class Bridge:
 
     # ---- the person
 
-    def ask(self, name: str, how: str = "ordinary") -> None:
-        """A full prompt."""
+    def ask(self, name: str, how: str = "ordinary", client: str = DESK) -> None:
+        """A full prompt. A second client attaches first; `nobody` does not."""
+        if client == PHONE and client not in self._queue.clients:
+            self._hear(q.ClientJoined(at=0, client=client))
         asks: q.Asks = "retry" if how == "retry" else "continue" if how == "continue" else ""
-        self._client(q.Admit, prompt=name, content=name, asks=asks)
+        self._client(q.Admit, client, prompt=name, content=name, asks=asks)
 
     def speak(self, name: str) -> None:
         """Words for the turn that runs."""
@@ -78,10 +86,10 @@ class Bridge:
         """What runs is cancelled."""
         self._client(q.CancelRunning)
 
-    def _client(self, kind: type[q.Request], **fields: object) -> None:
+    def _client(self, kind: type[q.Request], client: str = DESK, **fields: object) -> None:
         with self._lock:
             self._asked += 1
-            self._hear(kind(at=0, request=f"desk-{self._asked}", session=SESSION, client=DESK, **fields))
+            self._hear(kind(at=0, request=f"asked-{self._asked}", session=SESSION, client=client, **fields))
 
     # ---- the agent
 
@@ -131,6 +139,8 @@ class Bridge:
                 self._child.release(effect)
             case q.CutStopHook():
                 self._child.cut_hook()
+            case q.AnswerAdmission():
+                self.admissions.append(admission(effect.status))
             case q.AnswerClaim():
                 self._child.claim_answered(effect.request, effect.claimed, effect.has_queued_prompt)
             case q.AnswerDrain():

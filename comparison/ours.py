@@ -69,6 +69,8 @@ class _Played:
             while self.held is not None and self.open:  # the moment lasts until this is heard
                 self._answer(self.open.popleft(), IDLE)
         self._go_on_to(IDLE)
+        if scenario.bridge.daemon:
+            self.seen.answers += self.bridge.admissions
 
     def _new(self) -> Session:
         return Session(chain=Chain(guard=Guard(switch="on")), hooks=self.scenario.hooks is not None)
@@ -91,7 +93,7 @@ class _Played:
     def _act(self, act: Act) -> None:
         match act:
             case Ask():
-                self.bridge.ask(act.name, act.how)
+                self.bridge.ask(act.name, act.how, act.client)
             case Speak():
                 self.bridge.speak(act.name)
             case Remove():

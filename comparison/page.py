@@ -39,12 +39,14 @@ the reason of a Stop hook, `result` a result of background work, `gap` a notice 
 `(refused)`, a call that the provider did not begin to answer. *Shown*: the guard's announcements, with the open items
 of the list. *Ended*: each turn; on our side with the kind of end, which the shipped program does not tell.
 
-{count}
+{count} Not played, because they take minutes of real time: a self-paced wakeup (60 s at least) and an every-minute
+schedule during a wait. Not played either: a move to another directory while a prompt runs.
 """
 HOW = """\
 The real program runs with an empty environment and home, the guard and its todo tool on, and a scripted model. Its
 client is the queue machine of this project, which answers its claims and drains, and names owners as its own daemon
-does; in the scenarios N it is a client that speaks to the agent itself. What the model was sent is read from the
+does; in the scenarios N it is a client that speaks to the agent itself, and in the last group the program runs as its
+own daemon, `qwen serve`, with its own bridge. What the model was sent is read from the
 requests that reached the model."""
 ASKS = """
 ## The order of questions
@@ -129,6 +131,8 @@ def page(ours: Mapping[str, Seen], theirs: Mapping[str, Seen], version: str, dat
             lines.append("")
     lines.append(ASKS.strip("\n"))
     for one in known:
+        if one.bridge.daemon:
+            continue  # what passes between its bridge and its agent is not seen
         here, there = ours[one.id].asks, theirs[one.id].asks
         lines.append(f"| {one.id} | `{there}` | {'same' if here == there else f'`{here}`'} |")
     return "\n".join(lines) + "\n"

@@ -77,7 +77,7 @@ class Program:
         self._command, self._kind = command, kind
         self.place = Path(tempfile.mkdtemp(prefix="comparison-"))
         self.home, self.project = self.place / "home", self.place / "project"
-        self.played: _Played | None = None
+        self.played: Played | None = None
         self.version = ""
 
     def __enter__(self) -> Self:
@@ -95,9 +95,8 @@ class Program:
         self._start()
         return self
 
-    def _start(self) -> None:
-        secret = secrets.token_urlsafe(32)
-        env = {
+    def _environment(self) -> dict[str, str]:
+        return {
             "PATH": f"{Path(self._command[0]).parent}:/usr/bin:/bin",
             "HOME": str(self.home),
             "OPENAI_API_KEY": "dummy",
@@ -107,6 +106,10 @@ class Program:
             "https_proxy": "http://127.0.0.1:9",
             "NO_PROXY": "127.0.0.1",
         }
+
+    def _start(self) -> None:
+        secret = secrets.token_urlsafe(32)
+        env = self._environment()
         meta = {}
         if self._kind != "direct":
             env[PARENT_VARIABLE] = secret
@@ -123,15 +126,17 @@ class Program:
 
     def __exit__(self, *_: object) -> None:
         self.model.close()
-        self.peer.close()
+        self._stop()
         shutil.rmtree(self.place, ignore_errors=True)
+
+    def _stop(self) -> None:
+        self.peer.close()
 
     def play(self, scenario: Scenario) -> Seen:
         """The scenario in a session of its own. Raises TimeoutError when a moment of it does not come."""
         for left in self.home.glob("hook-*"):
             left.unlink()
-        session = self._ask("session/new", {"cwd": str(self.project), "mcpServers": []})["sessionId"]
-        self.played = _Played(self, scenario, session)
+        self.played = self._new_session(scenario)
         try:
             return self.played.to_the_end()
         except TimeoutError as error:
@@ -139,6 +144,10 @@ class Program:
         finally:
             self.played.let_go()
             self.played = None
+
+    def _new_session(self, scenario: Scenario) -> Played:
+        session = self._ask("session/new", {"cwd": str(self.project), "mcpServers": []})["sessionId"]
+        return Played(self, scenario, session)
 
     def errors(self) -> str:
         """The end of what the program wrote on its standard error."""
@@ -166,13 +175,13 @@ class Program:
             self.played.told(method, params)
 
 
-class _Played:
+class Played:
     """One scenario in one session. The bridge's port towards the program."""
 
     def __init__(self, program: Program, scenario: Scenario, session: str) -> None:
         self.program, self.scenario, self.session = program, scenario, session
         self.seen, self.token = Seen(), f"[scenario {scenario.id} {session[:8]}]"
-        self.bridge = Bridge(self, scenario.bridge)
+        self.bridge = self._in_front()
         self._waiting: dict[str, Callable[..., None]] = {}
         self._calls, self._drains = 0, 0
         self._open: dict[int, int] = {}  # requests that are being answered, and which model call each is
@@ -184,6 +193,9 @@ class _Played:
         self._last_event = time.monotonic()
         self._lock = threading.RLock()
 
+    def _in_front(self) -> Any:
+        return Bridge(self, self.scenario.bridge)
+
     def to_the_end(self) -> Seen:
         """Plays the steps, each at its moment, and then until nothing happens any more."""
         if HOOK not in self._moments:
@@ -191,7 +203,7 @@ class _Played:
         for number, reason in enumerate(self.scenario.hooks or (), 1):
             said = json.dumps({"decision": "block", "reason": reason}) if reason else "{}"
             (self.program.home / f"hook-{number}").write_text(said, encoding="utf-8")
-        self._ask_for("P1", "ordinary")
+        self._ask_for(Ask("P1"))
         before = IDLE
         quiet = self.scenario.patience
         for number, step in enumerate(self.scenario.steps):
@@ -243,16 +255,17 @@ class _Played:
         busy = self.bridge.busy or self._running or self._open
         return not busy and time.monotonic() - self._last_event > quiet
 
-    def _stir(self) -> None:
+    def stir(self) -> None:
+        """Something happens: it is not quiet."""
         self._last_event = time.monotonic()
 
     # ---- what the person does
 
     def _act(self, act: Act) -> None:
-        self._stir()
+        self.stir()
         match act:
             case Ask():
-                self._ask_for(act.name, act.how)
+                self._ask_for(act)
             case Speak():
                 self.bridge.speak(act.name)
             case Remove():
@@ -274,15 +287,19 @@ class _Played:
             case Restart():
                 self.program.start_again(self.session)
 
-    def _ask_for(self, name: str, how: str) -> None:
+    def said(self, name: str) -> str:
+        """The words of a prompt."""
+        return f"{name}: please go on with the work {self.token}"
+
+    def _ask_for(self, act: Ask) -> None:
         if self.scenario.bridge.direct:
             older = set(self._running)
-            self._prompt(name, {})
+            self._prompt(act.name, {})
             until = time.monotonic() + PATIENCE  # it may throw the older one out; that takes a moment
             while self._running >= older > set() and time.monotonic() < until:
                 time.sleep(0.01)
         else:
-            self.bridge.ask(name, how)
+            self.bridge.ask(act.name, act.how, act.client)
 
     def _request(self, method: str, params: dict[str, Any]) -> Future[Any]:
         return self.program.peer.ask(method, {"sessionId": self.session, **params})
@@ -291,7 +308,7 @@ class _Played:
         if self.scenario.bridge.forged:
             meta = {OWNER_KEY: {"version": 1, "sessionId": self.session, "promptId": name}}
         self._running.add(name)
-        said = f"{name}: please go on with the work {self.token}" if text is None else text
+        said = self.said(name) if text is None else text
         blocks = [{"type": "text", "text": said}] if said else []
         future = self._request("session/prompt", {"prompt": blocks, "_meta": meta})
         future.add_done_callback(lambda done: self._prompt_ended(name, done))
@@ -301,7 +318,7 @@ class _Played:
         error = done.exception()
         self.seen.ends.append(f"{name} {'error' if error is not None else done.result()['stopReason']}")
         self._running.discard(name)
-        self._stir()
+        self.stir()
 
     def _released(self, owner: str) -> None:
         """A release: what is answered?"""
@@ -322,7 +339,7 @@ class _Played:
 
     def answer(self, request: Request) -> ModelReply:
         """The model's reply; what was new to it is noted. An agent's own calls and side calls are not counted."""
-        self._stir()
+        self.stir()
         if self.token not in request.raw:
             return ModelReply(text="There are none.")
         with self._lock:
@@ -349,7 +366,7 @@ class _Played:
             self._held[number] = gate
             gate.wait(DEADLINE)
         self._open.pop(request.n, None)
-        self._stir()
+        self.stir()
 
     def _as_model(self, reply: Reply) -> ModelReply:
         match reply.does:
@@ -382,7 +399,7 @@ class _Played:
 
     def asked(self, method: str, params: dict[str, Any], answer: Callable[..., None]) -> None:
         """A request of the program to its client."""
-        self._stir()
+        self.stir()
         if method == DRAIN:
             self.seen.asks += "d"
             self._drains += 1
@@ -438,7 +455,7 @@ class _Played:
 
     def told(self, method: str, params: dict[str, Any]) -> None:
         """A notification of the program."""
-        self._stir()
+        self.stir()
         if method == END_TURN and params.get("turnId"):
             self.seen.ends.append(f"result turn {params['reason']}")
             self._running.discard(params["turnId"])

@@ -330,11 +330,72 @@ DIRECT = (
     ),
 )
 
+QUEUED = tuple(f"P{number}" for number in range(2, 7))
+DAEMON = (
+    Scenario(
+        "A-serve",
+        "asks for work, as in A",
+        (ARM,),
+        Expect(attempts=(1, 2), ends=("exhausted",), calls=4),
+        bridge=Manners(daemon=True),
+    ),
+    Scenario(
+        "B-serve",
+        "sends the next prompt while the model's last words stream, as in B",
+        (ARM,),
+        Expect(attempts=(), ends=("yielded", "done"), calls=3),
+        (Step(2, Ask("P2")),),
+        bridge=Manners(daemon=True),
+    ),
+    Scenario(
+        "C-serve",
+        "the same, and takes that prompt out again, as in C",
+        (ARM,),
+        Expect(attempts=(1, 2), ends=("exhausted",), calls=4),
+        (Step(2, Ask("P2")), Step(2, Remove("P2"))),
+        bridge=Manners(daemon=True),
+    ),
+    Scenario(
+        "D-serve",
+        "says something in the guard's first attempt, as in D",
+        (ARM,),
+        Expect(attempts=(1, 1, 2), ends=("exhausted",), calls=6),
+        (Step(3, Speak("S1")),),
+        bridge=Manners(daemon=True),
+    ),
+    Scenario(
+        "E-serve",
+        "the provider refuses the guard's first attempt; retries, as in E",
+        (ARM, SAY, REFUSED),
+        Expect(attempts=(1, 2), ends=("error", "exhausted"), calls=6),
+        (Step(IDLE, Ask("P2", "retry")),),
+        bridge=Manners(daemon=True),
+        why=SEND_BOUNDARY,
+    ),
+    Scenario(
+        "Q",
+        "sends five more prompts while the first one streams",
+        (),
+        Expect(attempts=(), ends=("done",) * 5, calls=5),
+        tuple(Step(1, Ask(name)) for name in QUEUED),
+        bridge=Manners(daemon=True),
+    ),
+    Scenario(
+        "Y",
+        "while the model's last words stream, an unknown client sends a prompt, then a second client does",
+        (ARM,),
+        Expect(attempts=(), ends=("yielded", "done"), calls=3),
+        (Step(2, Ask("P9", client="nobody")), Step(2, Ask("P2", client="phone"))),
+        bridge=Manners(daemon=True),
+    ),
+)
+
 GROUPS = (
     ("Turns, prompts and the guard", TURN),
     ("Stop hooks", HOOKS),
     ("Background work", BACKGROUND),
     ("What comes while the agent waits", WAITING),
     ("Clients that speak to the agent themselves", DIRECT),
+    ("The shipped bridge in front of the shipped agent", DAEMON),
 )
 ALL = tuple(scenario for _, group in GROUPS for scenario in group)

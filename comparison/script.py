@@ -44,10 +44,14 @@ HOOK = -1  # the external Stop hook runs
 
 @dataclass(frozen=True)
 class Ask:
-    """A full prompt. `how`: ordinary, retry or continue, as the bridge may vouch."""
+    """A full prompt. `how`: ordinary, retry or continue, as the bridge may vouch.
+
+    `client`: desk, phone (a second client of the session), or nobody (one that the session does not know).
+    """
 
     name: str
     how: str = "ordinary"
+    client: str = "desk"
 
 
 @dataclass(frozen=True)
@@ -120,13 +124,15 @@ class Manners:
 
     `late`: the drain after the first tools is answered after its deadline, with words of the person (S1).
     `direct`: the client is an editor that speaks to the agent itself; the shipped agent then knows no owners.
-    `forged`: such a client sends an owner's id all the same.
+    `forged`: such a client sends an owner's id all the same. `daemon`: the shipped agent stands behind its own
+    bridge, as `qwen serve`; whether prompts are admitted is a fact then.
     """
 
     claim: str = ""
     drain: str = ""
     direct: bool = False
     forged: bool = False
+    daemon: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,4 +164,6 @@ class Scenario:
     @property
     def kind(self) -> str:
         """Which running program serves it."""
+        if self.bridge.daemon:
+            return "daemon"
         return "hooks" if self.hooks is not None else "direct" if self.bridge.direct else "bridge"
