@@ -47,6 +47,9 @@ coverage: $(VENV)/dev.ready  ## every branch of core/ is taken by a quick test, 
 	$(BIN)/python -m coverage run -m pytest -p no:xdist -m "not slow and not real_host" $(CORE_TESTS)
 	$(BIN)/python -m coverage report
 
+mutants: $(VENV)/mutants.ready  ## thousands of small changes to core/, and which of them no test notices (an hour or more)
+	$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(MODULES)
+
 bench: $(VENV)/dev.ready  ## ratios against named peers, interleaved in one run
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m bench
 
@@ -73,5 +76,8 @@ $(VENV)/run.ready: requirements/run.txt pyproject.toml
 $(VENV)/dev.ready: requirements/dev.txt pyproject.toml
 	@sh requirements/setup.sh "$(PYTHON)" $(VENV) dev && touch $@ $(VENV)/run.ready
 
+$(VENV)/mutants.ready: requirements/mutants.txt pyproject.toml
+	@sh requirements/setup.sh "$(PYTHON)" $(VENV) mutants && touch $@ $(VENV)/dev.ready $(VENV)/run.ready
+
 clean:
-	rm -rf $(VENV) .cache build dist
+	rm -rf $(VENV) .cache mutants build dist
