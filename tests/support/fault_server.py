@@ -46,6 +46,7 @@ class FaultServer:
         self._arguments = (
             *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"),
             *("-o", f"pythonpath={self.source} {ROOT}"),
+            *("-p", "no:unraisableexception", f"--basetemp={room / 'temporary'}"),  # nothing of other runs is met
             *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # what is imported once is not rewritten again
         )
         env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
