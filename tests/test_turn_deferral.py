@@ -110,6 +110,24 @@ def test_the_chains_own_result_takes_it_up_again_and_the_next_wait_is_counted_an
     assert [one["tasks"] for one in world.told("DeferredTooLong")] == [("build",), ("second",)]
 
 
+def test_what_the_chain_goes_on_waiting_for_is_counted_from_when_it_went_on() -> None:
+    """Of two shells one is done and the chain goes on; nothing else is heard before it waits for the other, as long again."""
+    world = World()
+    world.arm()
+    world.play(until=ev.RunTools)
+    world.feed(ev.BackgroundChanged(tasks=(SHELL, Task(kind="shell", id="second"))))
+    world.play()
+    world.feed(ev.Tick(now=0))
+    past_the_limit(world)
+    world.feed(ev.ResultArrived(result=Result(id="r1", kind="shell", task="build", digest="x")))
+    world.play()
+    assert begun(world) == ["foreground", "notification"]
+    assert world.ends()[-1][1] == "deferred"
+    world.feed(ev.BackgroundChanged(tasks=(Task(kind="shell", id="second"),)))
+    past_the_limit(world)
+    assert [one["tasks"] for one in world.told("DeferredTooLong")] == [("build", "second"), ("second",)]
+
+
 def test_a_guest_that_runs_when_the_clock_ticks_does_not_begin_the_wait_anew() -> None:
     """It is said once that the wait takes too long, however many turns run beside it."""
     world = waiting()
