@@ -180,6 +180,7 @@ def test_a_move_whose_second_look_never_ends_gives_the_gate_back() -> None:
     assert world.ended() == [("m1", "refused", "no_gate_in_time")]
     assert not world.state.chain.closing
     assert world.held_by is None
+    assert world.feed(asks.PlaceRead(id=world.ask(asks.ReadPlace).id)) == []
 
 
 def test_a_move_that_finds_no_rest_fails_after_its_time() -> None:
@@ -542,6 +543,13 @@ def test_a_session_with_a_past_is_given_no_other(first: ev.Event) -> None:
     world.feed(first)
     with pytest.raises(IllegalEventError):
         world.feed(asks.LoadBegan())
+
+
+def test_a_loaded_session_counts_its_effects_from_one_at_least() -> None:
+    """Ids name entries of history: one below the first there can be is refused."""
+    world = Door()
+    with pytest.raises(IllegalEventError):
+        world.feed(asks.LoadBegan(first=0))
 
 
 # ---- failures that look like a cancel
