@@ -100,11 +100,14 @@ def test_no_order_of_events_breaks_a_rule_of_the_claim() -> None:
 @pytest.mark.slow
 @pytest.mark.case("G53", "G54", "G69")
 def test_nor_do_cancels_plan_mode_hooks_and_failures_in_between() -> None:
-    """All parts of the exploration; every named state of the protocol is met, on both sides."""
+    """All parts of the exploration; every named state is met, and each event in it or a reason why not."""
     done = told()
     for name, bounds, found in done.parts:
         assert not found.broken, "\n".join([name, found.broken, *found.story])
         assert found.whole or bounds.rewinds, name
+    explained = claim_pairs.explained(claim_pairs.unmet(done.met))
+    assert "not explained" not in explained, explained["not explained"]
+    assert set(explained) == {why for _, _, _, why in claim_pairs.UNREACHABLE}
     shown = "\n".join(done.lines())
     assert "pairs met" in shown
     assert "in no history" in shown

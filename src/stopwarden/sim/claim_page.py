@@ -94,7 +94,7 @@ class Told:
                 f"{event} {self.met[side, state, event]:,}" for _, _, event in every if self.met[side, state, event]
             ]
             yield f"  {side}, {state}: {'; '.join(dict.fromkeys(times))}"
-        yield "The others met in no history within the bounds:"
+        yield "The others meet in no history within the bounds:"
         for why, pairs in claim_pairs.explained(unmet).items():
             yield f"  {why}:"
             for side, state in dict.fromkeys(pair[:2] for pair in pairs):

@@ -98,7 +98,26 @@ def owner_event(event: Record) -> str:
 
 
 # Why a pair cannot meet: the side, states (empty: all), events, and the reason. The first line that fits explains it.
-UNREACHABLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = ()
+UNREACHABLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
+    (
+        "session",
+        ("asked",),
+        ("deadline of a drain", "stream begins", "reply ends"),
+        "a turn waits for one thing at a time",
+    ),
+    ("session", ("asked",), ("prompt",), "the owner runs the next prompt when the one before has settled"),
+    ("session", ("overtaken",), ("claim refused",), "what was overtaken had been answered with a wait, not refused"),
+    ("session", ("yielded",), ("claim granted", "claim queued", "claim refused"), "no claim is under way any more"),
+    ("session", (), ("deadline of a claim",), "only a claim that is waited for has a deadline"),
+    ("session", ("at ease",), ("deadline of a drain",), "without a list nothing is drained at a stop"),
+    ("session", ("armed", "at ease"), ("plan mode off",), "entering plan mode has held the chain back"),
+    ("owner", (), ("prompt",), "two prompts at a time are the bound"),
+    ("owner", (), ("cancel taken",), "only the turn that was cancelled takes a cancel"),
+    ("owner", (), ("taken out",), "no prompt waits"),
+    ("owner", ("unwinding", "unwinding, a prompt waits"), ("cancel",), "a turn is cancelled once"),
+    ("owner", ("empty",), ("cancel", "message"), "nothing runs"),
+    ("owner", ("empty",), ("claim", "drain", "turn over"), "what a turn asks comes before its end, and that once"),
+)
 
 
 def explained(unmet: Iterable[tuple[str, str, str]]) -> dict[str, list[tuple[str, str, str]]]:
