@@ -73,6 +73,7 @@ PARTS: tuple[tuple[str, Bounds, int], ...] = (
     ("promotion, release, hooks", LITTLE.replace(hooks=True), 0),
     ("one prompt; all but deadlines; what fails", Bounds(prompts=1, deadlines=False, refusals=True), 0),
     ("one prompt; claims lost, answers doubled", LOST, 0),
+    ("one prompt; cancel, deadlines", LITTLE.replace(prompts=1, cancels=True, deadlines=True), 0),
     ("all at once, as far as it goes", Bounds(rewinds=True), 10_000),
 )
 DEEP: tuple[tuple[str, Bounds, int], ...] = (
