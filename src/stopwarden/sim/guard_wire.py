@@ -26,6 +26,7 @@ from stopwarden.sim.guard_book import Book
 from stopwarden.sim.guard_disk import Disk
 from stopwarden.sim.guard_faults import Choices
 from stopwarden.sim.guard_races import ON_QUEUE, ON_SESSION, look
+from stopwarden.sim.guard_words import plain
 
 if TYPE_CHECKING:
     from stopwarden.core.lineage import Task
@@ -117,7 +118,7 @@ class Wire:
             if (self.state, effects) != step(before, event):
                 book.wrong(f"I8: {kind} has two outcomes on one state")
         if self.told is not None:
-            self.say(f"  session <- {shown(event)}")
+            self.say(f"  the session hears: {plain(event)}")
         odds = 2 if self.disk.stages_ours else 8 if self.queue.drain is not None else 50  # the worst moments are rare
         crash = self.lives <= CRASHES and self.fault("crash", odds)
         done = self.choices.below(len(effects) + 1) if crash else len(effects)
@@ -132,7 +133,7 @@ class Wire:
     def do(self, effect: ev.Effect) -> None:
         """An effect of the session is carried out: on disk what belongs there, and on its way."""
         if self.told is not None:
-            self.say(f"  session -> {shown(effect)}")
+            self.say(f"    it {plain(effect)}")
         self.disk.write(effect)
         self.book.done(effect, self.state.chain.number)
         self._take(effect)
@@ -288,10 +289,10 @@ class Wire:
             self.book.wrong(f"Legal: {error}")
             return
         if self.told is not None:
-            self.say(f"  owner <- {shown(event)}")
+            self.say(f"  the queue hears: {plain(event)}")
         for effect in effects:
             if self.told is not None and not isinstance(effect, q.StartTimer | q.WriteLedger):
-                self.say(f"  owner -> {shown(effect)}")
+                self.say(f"    it answers: {plain(effect)}")
             self.book.owner_did(event, effect)
             self._on_its_way(event, effect)
         if isinstance(event, q.ChildGone):
@@ -394,22 +395,3 @@ class Wire:
 def mid_turn(messages: tuple[q.Message, ...]) -> tuple[ev.Part, ...]:
     """Messages as parts."""
     return tuple(ev.Part(kind="mid_turn", id=one.message, image=bool(one.attachments)) for one in messages)
-
-
-def shown(record: Record) -> str:
-    """An event or effect for the story: its fields that say something."""
-    fields = {
-        k: v for k, v in record.as_dict().items() if v not in (None, "", (), False) and k not in ("at", "session")
-    }
-    told = ", ".join(f"{name}={_short(value)}" for name, value in fields.items())
-    return f"{type(record).__name__}({told})"
-
-
-def _short(value: object) -> str:
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_short(one) for one in value) + "]"
-    fields = getattr(type(value), "fields", ())
-    for name in ("id", "message", "prompt", "owner"):
-        if name in fields:
-            return str(getattr(value, name))
-    return type(value).__name__ if fields else str(value)
