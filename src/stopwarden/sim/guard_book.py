@@ -39,8 +39,11 @@ PROMISES: Mapping[str, str] = {
     "I6": "nothing sent by the guard after a cancel, in plan mode, after a rewind, a move, a dispose or a claim that "
     "was not granted, until an ordinary prompt begins",
     "I8": "the same event on the same state has the same outcome",
+    "I9": "two sessions whose clocks differ by no more than the margin never hold one item at one moment, and no write "
+    "of a stale holder is taken",
     "I10": "the intent to send on disk before the send; nothing that was written down lost when the agent process dies "
     "at any effect; no stream of the guard for a list of an earlier process",
+    "I11": "what another session or its process says here changes nothing",
     "Waiting": "nothing sent by the guard while a shell of its chain still runs; no stop put off for shells of an "
     "older chain; no scheduled prompt held back beyond the limit",
     "Goes on": "a turn whose list is unfinished, with nothing in its way, is not let stop",

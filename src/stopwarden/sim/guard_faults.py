@@ -49,6 +49,7 @@ HABITS: Mapping[str, str] = {
     "background": "tools set work going that tells of itself later",
     "registers": "background turns are announced to the owner",
     "floods": "background work tells more than can wait",
+    "shares": "another session wants the same item, and what it says comes here now and then",
     "hooks": "there are Stop hooks",
 }
 FEWEST_STEPS, MOST_STEPS = 140, 300

@@ -60,6 +60,8 @@ RACES: Mapping[str, str] = {
     "two clients at once": "a client's prompt came while another client's waited",
     "deadline in a turn": "a prompt's deadline came while its turn ran",
     "process gone during a drain": "the agent process died while the attachments of a drain were read",
+    "take-over": "an item was taken over from a session whose hold had run out",
+    "stale fence": "a session wrote under a token that was not the item's last",
     "background turn refused": "a background turn came too late to begin",
 }
 

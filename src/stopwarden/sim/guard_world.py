@@ -22,7 +22,7 @@ from stopwarden.core.bounds import DRAIN_DEADLINE_MS
 from stopwarden.core.door import OUTSIDE
 from stopwarden.core.queue_move import live_queued
 from stopwarden.sim.guard_faults import Choices
-from stopwarden.sim.guard_person import Person
+from stopwarden.sim.guard_neighbour import Neighbour
 from stopwarden.sim.guard_wire import CLIENTS, SESSION
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ PROMPTS, QUIET_STEPS = 3, 4_000  # PROMPTS: an eager person has at most so many 
 GAP_TURNS = 40
 
 
-class World(Person):
+class World(Neighbour):
     """One history."""
 
     def __init__(self, plan: Plan, told: list[str] | None = None) -> None:
@@ -271,6 +271,8 @@ MOVES: tuple[tuple[int, str, Callable[[World], bool], Callable[[World], None]], 
     (1, "floods", World.works, World.pulse),
     (2, "schedules", lambda world: not world.state.door.loading, World.fire),
     (4, "", lambda world: bool(world.shows), World.show_gaps),
+    (1, "shares", lambda world: True, World.misaddress),
+    (6, "shares", lambda world: "clock_step" not in world.faults, World.share),
 )
 # While there is no agent process: what its owner and the person do.
 DOWN: tuple[tuple[int, str, Callable[[World], bool], Callable[[World], None]], ...] = (
