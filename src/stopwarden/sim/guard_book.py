@@ -14,21 +14,25 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from stopwarden.core import away_words as away
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain_words as words
 from stopwarden.core import door_events as asks
 from stopwarden.core import queue_words as q
 from stopwarden.core import turn_events as ev
-from stopwarden.core.bounds import DRAIN_DEADLINE_MS, GUARD_STREAMS
+from stopwarden.core.bounds import DRAIN_DEADLINE_MS, FAULTS_IN_A_ROW, GUARD_STREAMS
 from stopwarden.sim.guard_witness import Witness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from stopwarden.core.events import Verdict
     from stopwarden.core.record import Record
     from stopwarden.sim.guard_disk import Disk
 
 NEVER = 1 << 62
+# Ends of a turn in which its stop was judged, and which are not for the judge to say.
+NO_VERDICT = ("cancelled", "plan_mode", "yielded", "error", "max_tokens", "loop_detected")
 PROMISES: Mapping[str, str] = {
     "I1": "never a third stream of the guard without new words of the person",
     "I2": "none without a claim of its own, granted in time, when no other live prompt was admitted",
@@ -38,12 +42,15 @@ PROMISES: Mapping[str, str] = {
     "as removed, refused, cancelled or left out",
     "I6": "nothing sent by the guard after a cancel, in plan mode, after a rewind, a move, a dispose or a claim that "
     "was not granted, until an ordinary prompt begins",
-    "I8": "the same event on the same state has the same outcome",
+    "I7": "while away no stop is allowed without a verdict in the record, none waits without a wake, and no reason "
+    "of the check is sent before its block is recorded",
+    "I8": "the judge says the same of the same stop, and the same event on the same state has the same outcome",
     "I9": "two sessions whose clocks differ by no more than the margin never hold one item at one moment, and no write "
     "of a stale holder is taken",
     "I10": "the intent to send on disk before the send; nothing that was written down lost when the agent process dies "
     "at any effect; no stream of the guard for a list of an earlier process",
     "I11": "what another session or its process says here changes nothing",
+    "I12": "what we could not judge or record blocks at most three times in a row, and only while away",
     "Waiting": "nothing sent by the guard while a shell of its chain still runs; no stop put off for shells of an "
     "older chain; no scheduled prompt held back beyond the limit",
     "Goes on": "a turn whose list is unfinished, with nothing in its way, is not let stop",
@@ -83,6 +90,11 @@ class Book:
         self.unfinished, self.switch = 0, "on"  # the last list that counted
         self.listed = False  # one was written in this life of the process
         self.broken_off: dict[str, tuple[str, ...]] = {}  # words of turns that people saw fail or cancelled
+        # the away check
+        self.away, self.cancelled = "", False  # the period; a cancel, and no ordinary prompt since
+        self.record: Verdict | None = None  # the last verdict in the record
+        self.stopping = False  # the last reply of the turn asked for no tools
+        self.faults = 0  # blocks in a row for faults of ours
         # background work: each task with its kind and the era in which it began
         self.era = 0
         self.tasks: dict[str, tuple[str, int]] = {}
@@ -134,11 +146,16 @@ class Book:
         self.witness.heard(event)
         match event:
             case ev.Cancelled():
+                self.cancelled = True
                 self.forbid("a cancel")
             case ev.ModeChanged():
                 self.plan = event.plan
                 if event.plan:
                     self.forbid("plan mode")
+            case ev.StreamEnded():
+                self.stopping = not event.calls
+            case away.AwaySet():
+                self.away = event.period
             case ev.SwitchSet():
                 self.switch = event.switch
                 self.unfinished = 0 if event.switch == "off" else self.unfinished
@@ -234,9 +251,11 @@ class Book:
         match effect:
             case ev.BeginTurn():
                 self.turn, self.turn_kind, self.superseded = effect.turn, effect.kind, False
+                self.stopping = False
                 if effect.kind == ev.FOREGROUND or chain_number != self.chain:
                     self.own_shells = {}
                 if self.kinds.get(effect.turn) == ev.ORDINARY:
+                    self.cancelled = False
                     self.era += not self.plan
                     self.unfinished = 0
                     self.forbidden = "plan mode" if self.plan else ""
@@ -261,10 +280,14 @@ class Book:
                 if self.intents.get(effect.entry) != effect.parts:
                     self.wrong(f"I10: {effect.entry} is sent before the intent to send it is on disk")
                 self.staged[effect.entry] = effect
+                self.stopping = False
+                self._away_sends(effect)
                 if effect.attempt:
                     self._guard_sends(effect)
             case ev.WriteHistory():
                 self._write(effect)
+            case away.Judge():
+                self.record = None
             case ev.Abort():
                 self.superseded = True
                 if effect.why == "not_committed":
@@ -284,6 +307,8 @@ class Book:
             self.checked("Waiting")
         if effect.kind == "deferred" and not self._something_of_this_chain():
             self.wrong("Waiting: a stop is put off, and nothing of this chain is still to come")
+        if self.away and self.stopping and effect.turn == self.turn:
+            self._allowed(effect)
         if effect.turn == self.turn:
             self.turn = ""
         elif effect.turn in self.of_prompt and effect.kind == "cancelled":
@@ -305,6 +330,38 @@ class Book:
                 self.name(what.ids, "a later one stands for it")
             case _:
                 pass
+
+    # ---- the away check
+
+    def recorded(self, verdict: Verdict) -> None:
+        """A verdict is counted and in the record."""
+        self.record, self.faults = verdict, 0
+
+    def _away_sends(self, send: ev.Send) -> None:
+        reason = next((part.text for part in send.parts if part.kind == "away"), None)
+        if reason is None:
+            return
+        self.checked("I7")
+        self.checked("I12")
+        held = "in plan mode" if self.plan else "after a cancel" if self.cancelled else "" if self.away else "at home"
+        if held:
+            self.wrong(f"I6: a reason of the away check is sent {held}")
+        if reason.startswith("Stopwarden could not"):
+            self.faults += 1
+            if self.faults > FAULTS_IN_A_ROW:
+                self.wrong(f"I12: our own failure blocks {self.faults} times in a row")
+        elif self.record is None or not self.record.block or self.record.reason != reason:
+            self.wrong("I7: a reason of the away check is sent, and its block is not in the record")
+
+    def _allowed(self, effect: ev.EndTurn) -> None:
+        """What ends a turn while away is a verdict in the record, or something that no policy has a say in."""
+        self.checked("I7")
+        if effect.kind in NO_VERDICT:
+            return
+        if self.record is None or self.record.kind != effect.kind:
+            self.wrong(f"I7: a stop is allowed as {effect.kind}, and the record does not say so")
+        elif effect.kind == "waiting" and self.record.wake is None:
+            self.wrong("I7: a session waits without a wake")
 
     def _guard_sends(self, send: ev.Send) -> None:
         self.hit("guard stream")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stopwarden.core import away_words as away
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain_words as words
 from stopwarden.core import door_events as asks
@@ -169,6 +170,8 @@ class Wire:
             self.feed(ev.Cancelled())
         if self.book.plan:
             self.feed(ev.ModeChanged(plan=True))
+        if self.book.away:
+            self.feed(away.AwaySet(period=self.book.away))
         if self.book.switch != "on":
             self.feed(ev.SwitchSet(switch=self.book.switch))
         self.owner(q.ChildCame(at=0, child=self.child))

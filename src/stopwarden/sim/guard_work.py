@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stopwarden.core import away_words as away
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import door_events as asks
 from stopwarden.core import turn_events as ev
@@ -18,7 +19,7 @@ from stopwarden.core.gaps import Gap, OpenGap
 from stopwarden.core.lineage import Task
 from stopwarden.core.results import Result
 from stopwarden.core.todo_envelope import Todo, TodoList
-from stopwarden.sim.guard_wire import Wire
+from stopwarden.sim.guard_away import Away
 
 if TYPE_CHECKING:
     from stopwarden.core.record import Record
@@ -35,7 +36,7 @@ LISTS = tuple(
 )
 
 
-class Work(Wire):
+class Work(Away):
     """One history's process and background work."""
 
     # ---- moves: the session's own process
@@ -75,6 +76,10 @@ class Work(Wire):
                 said = asks.ActivitySeen(id=number, live=live, ended=live and self.choices.one_in(2))
             case asks.MakeMove():
                 said = asks.MoveMade(id=number, problem="busy" if self.choices.one_in(4) else "")
+            case away.Judge():
+                said = self.judged(effect)
+            case away.CommitVerdict():
+                said = self.committed(effect)
             case asks.Restore():
                 said = self._restored(effect)
             case _:

@@ -148,6 +148,8 @@ class World(Neighbour):
             self.feed(ev.GateReleased())
         if self.state.chain.plan:
             self.feed(ev.ModeChanged(plan=False))
+        if self.period:
+            self.go_away()
         self._wait_out()
         while self.tasks and not self.book.broken:
             self.finish_task()
@@ -271,6 +273,10 @@ MOVES: tuple[tuple[int, str, Callable[[World], bool], Callable[[World], None]], 
     (1, "floods", World.works, World.pulse),
     (2, "schedules", lambda world: not world.state.door.loading, World.fire),
     (4, "", lambda world: bool(world.shows), World.show_gaps),
+    (4, "leaves", lambda world: not world.period, World.go_away),
+    (1, "leaves", lambda world: bool(world.period), World.go_away),
+    (1, "leaves", lambda world: bool(world.period), World.holds_change),
+    (6, "leaves", lambda world: bool(world.period), World.work_goes_on),
     (1, "shares", lambda world: True, World.misaddress),
     (6, "shares", lambda world: "clock_step" not in world.faults, World.share),
 )
