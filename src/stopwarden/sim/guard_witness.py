@@ -206,7 +206,8 @@ class Witness:
             book.checked("Kin")
             if not self.kin.live() and not any(one.related for one in self.kin.kept.values()):
                 book.wrong("Kin: a stop is put off, and no work of this chain is still to come")
-        if self.clean and self.left and not book.forbidden and effect.kind not in MAY_END:
+        ours = not book.away  # while away the check is the policy, and not the guard
+        if ours and self.clean and self.left and not book.forbidden and effect.kind not in MAY_END:
             book.checked("Goes on")
             if effect.kind == "done" or not any(name.startswith("fault ") for name in book.hits):
                 book.wrong(
