@@ -58,7 +58,7 @@ class Neighbour(Person):
             q.RemovePrompt(at=0, request=request, session=OTHER, client=client, prompt=prompts[0]),
             q.CancelRunning(at=0, request=request, session=OTHER, client=client),
             q.PostMessage(at=0, request=request, session=OTHER, client=client, message="stray", text="also"),
-            q.EndTurn(at=0, request=request, session=OTHER, child=self.child, turn=self.turn or turn),
+            q.EndTurn(at=0, request=request, session=OTHER, child=self.child, turn=next(iter(self.registered), turn)),
             q.ChildGone(at=0, child="another child"),
         )
         events = (ev.QueueReleased(owner="a prompt of another session"), ev.TodoWritten(turn=turn, todos=None))
