@@ -94,6 +94,8 @@ class Book:
         self.away, self.cancelled = "", False  # the period; a cancel, and no ordinary prompt since
         self.record: Verdict | None = None  # the last verdict in the record
         self.stopping = False  # the last reply of the turn asked for no tools
+        self.away_late = False  # away began while that stop was being judged
+        self.told_stopped = False  # and it is told that the session has stopped
         self.faults = 0  # blocks in a row for faults of ours
         # background work: each task with its kind and the era in which it began
         self.era = 0
@@ -153,9 +155,9 @@ class Book:
                 if event.plan:
                     self.forbid("plan mode")
             case ev.StreamEnded():
-                self.stopping = not event.calls
+                self.stopping, self.told_stopped, self.away_late = not event.calls, False, False
             case away.AwaySet():
-                self.away = event.period
+                self.away, self.away_late = event.period, self.stopping
             case ev.SwitchSet():
                 self.switch = event.switch
                 self.unfinished = 0 if event.switch == "off" else self.unfinished
@@ -286,6 +288,8 @@ class Book:
                     self._guard_sends(effect)
             case ev.WriteHistory():
                 self._write(effect)
+            case ev.Tell(kind="stopped_while_away"):
+                self.told_stopped = True
             case away.Judge():
                 self.record = None
             case ev.Abort():
@@ -356,7 +360,7 @@ class Book:
     def _allowed(self, effect: ev.EndTurn) -> None:
         """What ends a turn while away is a verdict in the record, or something that no policy has a say in."""
         self.checked("I7")
-        if effect.kind in NO_VERDICT:
+        if effect.kind in NO_VERDICT or (self.away_late and self.told_stopped):
             return
         if self.record is None or self.record.kind != effect.kind:
             self.wrong(f"I7: a stop is allowed as {effect.kind}, and the record does not say so")
