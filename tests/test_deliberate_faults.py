@@ -223,7 +223,8 @@ FAULTS = (
     Fault("a live flag counts as rest", "core/door.py", "    if event.live:\n", "    if event.live and event.ended:\n", ("test_door.py::test_a_move_that_finds_no_rest_fails_after_its_time",)),
     Fault("schedules start before agents are restored", "core/door.py", "    if number < len(LOAD_ORDER):\n", "    if number < len(LOAD_ORDER):\n        if number == 2:\n            pen.do(asks.StartCron)\n", ("test_door.py::test_schedules_start_when_all_is_restored_and_not_before",)),
     Fault("a prompt begins in a session half restored", "core/turn.py", "    if pen.state.door.loading:\n        return False\n", "", ("test_door.py::test_schedules_start_when_all_is_restored_and_not_before",)),
-    Fault("words of a drain after the dispose are lost", "core/turn_answers.py", "        if pen.chain.disposed:  # no drain", "        if False:  # no drain", ("test_guard_simulation.py::test_words_of_a_drain_that_answers_after_the_dispose_are_kept_in_history",)),
+    Fault("words of a drain after the dispose are lost", "core/turn_state.py", "        if self.chain.disposed:\n            self.store(parts)", "        if self.chain.disposed:\n            pass", ("test_guard_simulation.py::test_words_of_a_drain_that_answers_after_the_dispose_are_kept_in_history",)),
+    Fault("words that a prompt carried die with it", "core/turn.py", "        pen.hold(carried(prompt))\n\n\ndef carried", "        pass\n\n\ndef carried", ("test_turn_edges.py::test_words_that_came_with_a_prompt_outlive_the_prompt",)),
 )  # fmt: skip
 
 

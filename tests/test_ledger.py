@@ -190,10 +190,12 @@ def test_ten_thousand_items_are_read_in_order_without_reading_them_all(tmp_path:
                 )
         began_at = time.process_time()
         head = store.ready_items("p", 20)
-        spent = time.process_time() - began_at
+        read = time.process_time()
+        store.ledger_items("p")
+        whole = time.process_time() - read
         assert [one.number for one in head[:3]] == [5, 10, 20]
         assert all(one.priority == 0 for one in head)
-        assert spent < 0.25
+        assert read - began_at < whole, "the head of the queue costs more than reading the whole ledger"
         assert rules.circle(1, [9_999], {one.number: one.needs for one in store.ledger_items("p")}) == ()
     finally:
         store.close()

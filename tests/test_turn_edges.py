@@ -117,6 +117,40 @@ def test_turning_the_guard_off_while_it_prepares_sends_nothing() -> None:
     assert world.attempts() == []
 
 
+@pytest.mark.parametrize("end", ["cancel", "withdrawn", "refused", "dispose", "newer"])
+def test_words_that_came_with_a_prompt_outlive_the_prompt(end: str) -> None:
+    """They missed their drain and were carried by the next prompt; when that one never begins they go on, once."""
+    world = World()
+    world.prompt(play=False)
+    world.play(until=ev.Send)
+    late = ev.Part(kind="mid_turn", id="late")
+    own = ev.Part(kind="user", id="own")
+    world.feed(ev.PromptOffered(prompt=ev.Prompt(id="P9", parts=(late, own))))
+    admit = world.pending(ev.AdmitWriter)
+    if end == "refused":
+        world.feed(ev.WriterAdmitted(id=admit.id, granted=False))
+    else:
+        world.answer(admit)
+        if end == "cancel":
+            world.feed(ev.Cancelled())
+        elif end == "withdrawn":
+            world.feed(ev.PromptWithdrawn(prompt="P9"))
+        elif end == "dispose":
+            world.feed(ev.Disposed())
+    world.play()
+    if end != "dispose":
+        world.prompt()
+    sent = [part.id for effect in world.effects if isinstance(effect, ev.Send) for part in effect.parts]
+    stored = [
+        part.id
+        for effect in world.effects
+        if isinstance(effect, ev.WriteHistory) and effect.act == "append"
+        for part in effect.parts
+    ]
+    assert sent.count("late") + stored.count("late") == 1
+    assert ("own" in sent) == (end == "newer")
+
+
 def test_a_session_that_is_put_away_refuses_what_was_still_arriving() -> None:
     """The prompt that waits for the writer hears it at once; its late admission and a second end change nothing."""
     world = World()

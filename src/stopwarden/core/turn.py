@@ -172,8 +172,9 @@ def writer_admitted(pen: Pen, event: ev.WriterAdmitted) -> None:
         refuse(pen, prompt, why)
         return
     if pen.state.next is not None:  # it will not begin: its words go with the newer one
-        pen.set(kept=pen.state.kept + pen.state.next.parts)
+        own = tuple(part for part in pen.state.next.parts if part.kind != "mid_turn")
         drop_next(pen, "new_prompt")
+        pen.set(kept=pen.state.kept + own)
     pen.waited(waits.PromptCame())
     pen.chained(words.PromptAdmitted(id=prompt.id, kind=prompt.kind))
     pen.set(next=prompt, retry_at=0)
@@ -184,6 +185,7 @@ def writer_admitted(pen: Pen, event: ev.WriterAdmitted) -> None:
 def refuse(pen: Pen, prompt: ev.Prompt, why: str) -> None:
     """The prompt is not taken. Whoever gave way to it waits no more: the owner's side tells no release."""
     pen.do(ev.Refuse, prompt=prompt.id, why=why)
+    pen.hold(carried(prompt))
     owners = dict.fromkeys((pen.chain.priority_owner, *(claim.owner for claim in pen.chain.claims)))
     for owner in owners:
         if owner is not None:
@@ -191,11 +193,17 @@ def refuse(pen: Pen, prompt: ev.Prompt, why: str) -> None:
 
 
 def drop_next(pen: Pen, why: str) -> None:
-    """An admitted prompt that has not begun will not begin."""
+    """An admitted prompt that has not begun will not begin. What it carried was said before it, and is kept."""
     prompt = pen.state.next
     if prompt is not None:
         pen.set(next=None)
         pen.do(ev.EndTurn, turn=prompt.id, kind="cancelled", rule=f"turn.{why}")
+        pen.hold(carried(prompt))
+
+
+def carried(prompt: ev.Prompt) -> tuple[ev.Part, ...]:
+    """Words that missed their drain and came with this prompt."""
+    return tuple(part for part in prompt.parts if part.kind == "mid_turn")
 
 
 def withdrawn(pen: Pen, event: ev.PromptWithdrawn) -> None:
@@ -300,6 +308,7 @@ def disposed(pen: Pen, event: ev.Disposed) -> None:
     drop_next(pen, "dispose")
     for _, prompt in pen.state.arriving:
         pen.do(ev.Refuse, prompt=prompt.id, why="disposed")
+        pen.hold(carried(prompt))
     pen.set(arriving=())
     pen.store(pen.state.kept)
     pen.set(kept=())

@@ -51,11 +51,7 @@ def late(pen: Pen, event: ev.Answer) -> None:
     if isinstance(event, ev.DrainAnswered) and event.id in pen.state.late_drains:
         rest = tuple(one for one in pen.state.late_drains if one != event.id)
         pen.set(late_drains=rest)
-        if pen.chain.disposed:  # no drain and no prompt will come for them
-            pen.store(event.parts)
-        elif event.parts:  # their own turn is over and told as ended well: only we know of them
-            pen.do(ev.HoldWords, parts=event.parts)
-            pen.set(kept=pen.state.kept + event.parts)
+        pen.hold(event.parts)
     elif isinstance(event, ev.ClaimAnswered) and event.id <= pen.chain.last_claim:
         answer = chains.read_claim_answer(event.claimed, event.queued)
         pen.chained(words.ClaimAnswered(id=event.id, answer=answer))

@@ -32,7 +32,7 @@ from stopwarden.core.errors import IllegalEventError
 from stopwarden.core.lineage import Deferral
 from stopwarden.core.record import Record
 from stopwarden.core.results import Holding
-from stopwarden.core.turn_events import Abort, Effect, EndTurn, Part, Pass, Prompt, Tell, WriteHistory
+from stopwarden.core.turn_events import Abort, Effect, EndTurn, HoldWords, Part, Pass, Prompt, Tell, WriteHistory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -317,6 +317,16 @@ class Pen:
         """Put parts that the model was not sent into history, once, as an entry of their own."""
         if parts:
             self.do(WriteHistory, act="append", entry=f"kept-{self.next_id}", parts=parts)
+
+    def hold(self, parts: tuple[Part, ...]) -> None:
+        """Words that missed their turn: for the next drain or prompt; into history where neither will come."""
+        if not parts:
+            return
+        if self.chain.disposed:
+            self.store(parts)
+        else:
+            self.do(HoldWords, parts=parts)
+            self.set(kept=self.state.kept + parts)
 
     def cut(self, why: str) -> None:
         """Cut short what the turn waits for, and wait no longer. A late answer will find its id retired."""

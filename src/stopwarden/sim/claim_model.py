@@ -61,7 +61,6 @@ class Bounds(Record):
     doubled: bool = False  # an answer comes twice
     hung: bool = False  # the owner gives up on a session that does not answer a cancel
     rewinds: bool = False
-    disposes: bool = False
 
 
 # The parts of a whole exploration: each visits every state of its dimensions; the rest is as little as can be.
