@@ -39,8 +39,9 @@ check: $(VENV)/dev.ready
 	$(BIN)/lint-imports
 
 # The tests that drive the core in their own process: what they do not reach, no quick test tells of.
-CORE_TESTS := $(sort $(addprefix tests/test_,$(addsuffix .py,away_check backlog backlog_histories bounds chain \
-  chain_histories claim_hosts field_reports gather guard leases ledger lineage periods queue ready reasons \
+CORE_TESTS := $(sort $(addprefix tests/test_,$(addsuffix .py,automatic_turns away_at_stop away_check backlog \
+  backlog_histories bounds chain chain_histories claim_hosts door failure_table field_reports gather guard leases \
+  ledger lineage notices_in_turns periods queue ready reasons \
   reservation_rules reservations schedules session_state stop_loop two_sessions values wakes)) $(wildcard tests/test_turn*.py))
 
 coverage: $(VENV)/dev.ready  ## every branch of core/ is taken by a quick test, or this fails
