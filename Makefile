@@ -42,7 +42,8 @@ check: $(VENV)/dev.ready
 CORE_TESTS := $(sort $(addprefix tests/test_,$(addsuffix .py,automatic_turns away_at_stop away_check backlog \
   backlog_histories bounds chain chain_histories claim_hosts door failure_table field_reports gather guard leases \
   ledger lineage notices_in_turns periods queue ready reasons \
-  reservation_rules reservations schedules session_state stop_loop two_sessions values wakes)) $(wildcard tests/test_turn*.py))
+  reservation_rules reservations schedules session_state stop_loop two_sessions values wakes \
+  what_effects_carry words_of_errors)) $(wildcard tests/test_turn*.py))
 
 coverage: $(VENV)/dev.ready  ## every branch of core/ is taken by a quick test, or this fails
 	$(BIN)/python -m coverage run -m pytest -p no:xdist -m "not slow and not real_host" $(CORE_TESTS)

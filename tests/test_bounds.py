@@ -430,3 +430,26 @@ def test_a_scheduler_with_limits_is_not_said_to_be_off() -> None:
 
     limited = Scheduler(works="non_recurring", why="it leaves with a recurring wake")
     assert "No wake counts here" not in Night(*items("A"), scheduler=limited).stop().reason
+
+
+def test_a_verdict_carries_what_it_was_counted_against() -> None:
+    """Block or not: the deadline of the next look, the blocks of the hour and of the period."""
+    night = Night(*items("A"))
+    blocked = night.stop()
+    waits = night.stop(SOON)
+    assert (blocked.block, waits.block) == (True, False)
+    assert [verdict.deadline for verdict in (blocked, waits)] == [blocked.at + 3_600, waits.at + 3_600]
+    assert (waits.counters.period_blocks, waits.counters.blocks_this_hour) == (1, 1)
+
+
+def test_the_wall_time_of_a_period_is_counted_from_its_beginning() -> None:
+    """One second before it nothing is bound; the stop in its last second is recorded as one at a bound."""
+    policy = Policy(wall_time=3_600)
+    night = Night(*items("A"), policy=policy)
+    assert night.world.period is not None
+    night.now = night.world.period.since + 3_599
+    night.stop()
+    assert "stopped_with_work_owed" not in night.lines
+    night.now = night.world.period.since + 3_600
+    night.stop()
+    assert "stopped_with_work_owed" in night.lines

@@ -478,3 +478,32 @@ def test_in_every_state_the_answers_agree(guard: Guard, background: bool, attemp
     assert guards.trusted_unfinished(guard) or not guards.needs_inspection(guard)
     assert (decision.kind in ("continue", "deferred", "exhausted")) == guards.needs_inspection(guard)
     assert guards.decide(guard, background) == decision
+
+
+# ---- what the small steps leave behind
+
+
+def test_a_word_in_the_middle_begins_a_stage_of_which_nothing_is_told_yet() -> None:
+    """All attempts are there again, and if they are used up once more that is told once more."""
+    fresh = guards.accept_mid_turn(armed(2).replace(exhaustion_reported=True))
+    assert (fresh.attempts, fresh.exhaustion_reported) == (0, False)
+
+
+def test_a_list_written_while_the_switch_is_off_leaves_nothing_unfinished_behind() -> None:
+    """What was known before is old: neither armed nor counted."""
+    off = guards.observe(armed(1).replace(switch="off"), FINISHED, allow_arm=True)[0]
+    assert (off.armed, off.unfinished) == (False, 0)
+
+
+def test_a_closure_that_is_not_given_says_why() -> None:
+    """Suspended: by what; waiting for background work: with the limit it would have been counted against."""
+    held = guards.suspend(done(1), "cancelled")
+    assert guards.decide_tool_closure(held, 1, False).why == "cancelled"
+    waiting = guards.decide_tool_closure(done(1), 1, True)
+    assert (waiting.kind, waiting.why, waiting.cap) == ("deferred", "background", 2)
+
+
+def test_an_id_of_the_greatest_length_is_read() -> None:
+    """The bound itself belongs to what is allowed."""
+    display = envelope(item(id="x" * TODO_ID_MAX))
+    assert read_envelope(display) is not None

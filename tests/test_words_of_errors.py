@@ -16,7 +16,7 @@ from stopwarden.core import queue_words as asked
 from stopwarden.core import turn_events as ev
 from stopwarden.core.backlog import Backlog
 from stopwarden.core.chain_words import Chain
-from stopwarden.core.errors import StopwardenError
+from stopwarden.core.errors import ModelRefusedError, StopwardenError
 from stopwarden.core.fires import Fire
 from stopwarden.core.guard import Budget, Guard
 from stopwarden.core.lineage import Lineage
@@ -189,3 +189,11 @@ def test_an_error_without_more_to_say_says_what_happened() -> None:
     assert (str(bare), bare.happened, bare.kept, bare.do) == ("It fell.", "It fell.", "", "")
     whole = StopwardenError("It fell", kept="All of it.", do="Pick it up")
     assert str(whole) == "It fell. All of it. Pick it up."
+
+
+def test_a_provider_that_did_not_begin_says_why_and_when_to_ask_again() -> None:
+    """For the rule that decides about another try, and for the person."""
+    error = ModelRefusedError("The provider is busy", why="overloaded", retry_after=2.5, do="Wait")
+    assert (error.why, error.retry_after) == ("overloaded", 2.5)
+    assert str(error) == "The provider is busy. Nothing was added to the conversation. Wait."
+    assert (ModelRefusedError("It is away").why, ModelRefusedError("It is away").retry_after) == ("error", None)
