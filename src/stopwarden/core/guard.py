@@ -149,7 +149,8 @@ def state_name(guard: Guard) -> str:
 def of_session(switch: str, forced_off: str = "", budget: Budget | None = None) -> Guard:
     """The guard with which a session begins. Raises SettingError for an unknown switch, reason or budget."""
     if forced_off and forced_off not in FORCED_OFF:
-        raise SettingError(f"{forced_off!r} is nothing that keeps the guard off", do=f"Use one of {', '.join(FORCED_OFF)}")
+        known = ", ".join(FORCED_OFF)
+        raise SettingError(f"{forced_off!r} is nothing that keeps the guard off", do=f"Use one of {known}")
     guard = set_budget(set_switch(Guard(), switch), budget or Budget())
     return guard.replace(switch="off", forced_off=forced_off) if forced_off else guard
 
