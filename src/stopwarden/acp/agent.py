@@ -102,8 +102,9 @@ class NativeAgent:
         bridged: bool,
         now: Callable[[], float],
         transcripts: Transcripts,
+        outputs: str = "",
     ) -> None:
-        self._transcripts = transcripts
+        self._transcripts, self._outputs = transcripts, outputs
         self._model, self._mode, self._guard, self._bridged, self._now = model, mode, guard, bridged, now
         self._open: dict[str, Open] = {}
         self._connection: Connection | None = None
@@ -194,6 +195,7 @@ class NativeAgent:
             guard=self._guard,
             now=self._now,
             transcripts=self._transcripts,
+            outputs=self._outputs,
         )
         one = self._open[id] = Open(session, prompts, permissions)
         if self._bridged:

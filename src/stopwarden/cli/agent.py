@@ -40,6 +40,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from stopwarden.acp.agent import NativeAgent
     from stopwarden.models.choice import choose
     from stopwarden.session.permissions import mode_of
+    from stopwarden.store import place
     from stopwarden.store.transcripts import open_transcripts
 
     agent = NativeAgent(
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         bridged=args.bridge,
         now=time.time,
         transcripts=open_transcripts(context.env),
+        outputs=f"{place.prepare(context.env)}/outputs",
     )
     asyncio.run(agent.serve())
     return 0

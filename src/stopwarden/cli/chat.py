@@ -83,6 +83,7 @@ async def _chat(args: argparse.Namespace, context: Context) -> int:
 
     permissions = Permissions(mode_of(args.mode), ask, alone=lambda: not sys.stdin.isatty())
     from stopwarden.session.made import make
+    from stopwarden.store import place
     from stopwarden.store.transcripts import open_transcripts
 
     transcripts = open_transcripts(context.env)
@@ -95,6 +96,7 @@ async def _chat(args: argparse.Namespace, context: Context) -> int:
         guard=args.guard,
         now=time.time,
         transcripts=transcripts,
+        outputs=f"{place.prepare(context.env)}/outputs",
     )
     if not args.json:
         screen.note(f"{session.model.name} in {context.cwd}, mode {permissions.mode}. /help for help.")

@@ -18,9 +18,13 @@ import contextlib
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from stopwarden.core import backlog_events as waits
+from stopwarden.core import door_events as asks
 from stopwarden.core import turn_events as ev
+from stopwarden.core.bounds import DEFERRAL_LIMIT
 from stopwarden.core.chain_words import ReleaseAnswered
 from stopwarden.core.errors import ModelBrokenError, ModelRefusedError, StopwardenError
+from stopwarden.core.gaps import OpenGap, ReadGaps, ShowGaps
 from stopwarden.core.turn import step
 from stopwarden.core.turn_state import Session as Machine
 from stopwarden.models.port import Began, Call, Ended, Image, Text, Thinking, Words
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from stopwarden.models.port import Model, Said
     from stopwarden.session.journal import Journal
     from stopwarden.session.ports import Hooks, OwnerSide, ToolBox, Watcher
+    from stopwarden.session.tasks import Background
 
 RESERVE = 8_000  # tokens of a model's window that are left for its reply
 
@@ -58,6 +63,8 @@ class Session:
         journal: Journal | None = None,
         names: int = 0,
         vision: Model | None = None,
+        background: Background | None = None,
+        kept: Callable[[], waits.Restored] = waits.Restored,
     ) -> None:
         self.id, self.system = id, system
         self.model, self.vision = model, vision
@@ -65,7 +72,9 @@ class Session:
         self.conversation = conversation or Conversation()
         self.journal = journal
         self.machine = machine or Machine(hooks=hooks.has_stop)
-        self.machine = self.machine.replace(next_id=max(self.machine.next_id, names + 1))
+        self.background, self._kept = background, kept
+        self._first = max(self.machine.next_id, names + 1)
+        self.machine = self.machine.replace(next_id=self._first)
         self._now = now
         self._inbox: deque[Record] = deque()
         self._stepping = False
@@ -113,12 +122,19 @@ class Session:
         """The todo tool has ended, before any hook sees its result."""
         self.feed(ev.TodoWritten(turn=turn, todos=todos))
 
+    def load(self) -> None:
+        """What waited when an earlier process ended waits again; before anything else happens to this session."""
+        self.machine = self.machine.replace(next_id=1)
+        self.feed(asks.LoadBegan(first=self._first))
+
     async def close(self) -> None:
         """The session is put away: what runs is cut short and waited for."""
         if not self.machine.chain.disposed:
             self.feed(ev.Disposed())
         if self._alarm is not None:
             self._alarm.cancel()
+        if self.background is not None:
+            await self.background.close()
         while self._tasks:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         for model in (self.model, self.vision):
@@ -177,10 +193,12 @@ class Session:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        turn = self.machine.turn
+        turn, deferral = self.machine.turn, self.machine.deferral
         due = [self.machine.retry_at] if self.machine.retry_at > self.machine.now else []
         if turn is not None and turn.waiting is not None and turn.waiting.due is not None:
             due.append(turn.waiting.due)
+        if deferral.since is not None and not deferral.too_long:
+            due.append((deferral.since + DEFERRAL_LIMIT) * 1_000)
         if due:
             wait = max(0.0, min(due) / 1_000 - self._now())
             self._alarm = asyncio.get_running_loop().call_later(wait, self._tick)
@@ -211,6 +229,20 @@ class Session:
 
     def _admit(self, effect: ev.AdmitWriter) -> None:
         self.feed(ev.WriterAdmitted(id=effect.id))
+
+    def _register(self, effect: ev.RegisterTurn) -> None:
+        """No owner's side of ours registers turns of the session's own: they are nobody's."""
+        self.feed(ev.TurnRegistered(id=effect.id, unknown_method=True))
+
+    def _restore(self, effect: asks.Restore) -> None:
+        """History is here already; of what runs in the background nothing outlives its process."""
+        self.feed(asks.RestoreAnswered(id=effect.id, waiting=self._kept() if effect.what == "waiting" else None))
+
+    def _load_ended(self, effect: asks.LoadEnded) -> None:
+        self.watcher(Told(kind="loaded", text=effect.problem))
+
+    def _start_cron(self, effect: asks.StartCron) -> None:
+        """There are no schedules to start yet."""
 
     def _refuse(self, effect: ev.Refuse) -> None:
         self._over(effect.prompt, effect)
@@ -362,8 +394,16 @@ class Session:
 
     def _pass(self, effect: ev.Pass) -> None:
         what = effect.what
-        if isinstance(what, ReleaseAnswered):
-            self._release = what.released
+        match what:
+            case ReleaseAnswered():
+                self._release = what.released
+            case OpenGap():
+                self.conversation.put_gap(what.gap)
+            case ShowGaps():
+                self.feed(waits.GapsShown(ids=tuple(gap.id for gap in what.gaps)))
+            case ReadGaps():
+                found = [gap for gap in self._kept().gaps if what.after < gap.number <= what.through]
+                self.feed(waits.GapsRead(asked=what, entries=tuple(found[: what.limit])))
         self.watcher(Told(kind=type(what).__name__, turn=self._turn(), detail=what.as_dict()))
 
     # ---- small things
@@ -397,4 +437,8 @@ EXECUTE: Mapping[type[ev.Effect], Callable[[Session, Any], None]] = {
     ev.BeginTurn: Session._begin_turn,
     ev.EndTurn: Session._end_turn,
     ev.Pass: Session._pass,
+    ev.RegisterTurn: Session._register,
+    asks.Restore: Session._restore,
+    asks.LoadEnded: Session._load_ended,
+    asks.StartCron: Session._start_cron,
 }

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stopwarden.models.port import Call, Message, Request, Result, Text
+from stopwarden.session.waiting import gap_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from stopwarden.core.gaps import Gap
     from stopwarden.core.turn_events import Part
     from stopwarden.models.port import Said, ToolSpec
 
@@ -46,6 +48,7 @@ class Conversation:
     def __init__(self, entries: Iterable[Entry] = (), words: Iterable[tuple[str, tuple[Said, ...]]] = ()) -> None:
         self._entries: dict[str, Entry] = {entry.id: entry for entry in entries}
         self._words: dict[str, tuple[Said, ...]] = dict(words)
+        self._gaps: dict[str, tuple[Said, ...]] = {}
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -61,8 +64,14 @@ class Conversation:
         """The words of a part. A name keeps its first words: told twice, it is the same thing."""
         self._words.setdefault(name, said)
 
+    def put_gap(self, gap: Gap) -> None:
+        """The words that name a result which was left out; the result's own words have its id."""
+        self._gaps.setdefault(gap.id, (gap_words(gap),))
+
     def words(self, part: Part) -> tuple[Said, ...]:
         """What a part says. Our own words are in the part; a part nobody put says nothing."""
+        if part.kind == "gap":
+            return self._gaps.get(part.id, ())
         return (Text(text=part.text),) if part.text else self._words.get(part.id, ())
 
     def stage(self, entry: str, parts: tuple[Part, ...]) -> None:

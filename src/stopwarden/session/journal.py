@@ -5,7 +5,9 @@ its effects is carried out. So the intent to send is on disk before the send, an
 leaves one of few cases, each with its row in `restored`:
 
     a prompt was offered, and no turn of it began      its words go with the next request
-    an entry was staged, and not known to be sent      its words go again, marked; the guard's are dropped
+    an entry was staged, and not known to be sent      its words go again, marked; the guard's are dropped, and
+                                                       results and fires still wait, so they are delivered anew
+    results, fires and gap entries waited              they wait again (`session.waiting`)
     a reply asked for tools, and their results are not there   the calls are told as cut short
     anything else                                      as it was
 
@@ -21,7 +23,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from stopwarden.core import turn_events as ev
+from stopwarden.core.backlog_events import Keep
+from stopwarden.core.gaps import Gap
 from stopwarden.core.record import Record
+from stopwarden.core.turn_state import CARRIED
 from stopwarden.models.port import Call, Image, Result, Text, Thought
 from stopwarden.session.conversation import Conversation, Entry
 from stopwarden.store.transcripts import TranscriptLine
@@ -67,7 +72,7 @@ class Journal:
             words = {
                 part.id: [_as_json(said) for said in conversation.words(part)]
                 for part in parts
-                if not part.text and part.id not in self._written and part.id not in new
+                if not part.text and part.kind != "gap" and part.id not in self._written and part.id not in new
             }
             new.update(words)
             body["parts"] = [_part(part) for part in parts]
@@ -137,7 +142,8 @@ def _told(fact: ev.Tell) -> Made:
 
 def _passed(fact: ev.Pass) -> Made:
     detail = {name: _plain(value) for name, value in fact.what.as_dict().items()}
-    return type(fact.what).__name__, "", int(detail.get("attempt") or 0), detail, ()
+    parts = (ev.Part(kind="result", id=fact.what.item.id),) if isinstance(fact.what, Keep) else ()
+    return type(fact.what).__name__, "", int(detail.get("attempt") or 0), detail, parts
 
 
 LINES: Mapping[type[Record], Callable[[Any], Made]] = {
@@ -163,6 +169,7 @@ def restored(lines: Iterable[TranscriptLine]) -> Restored:
     words: dict[str, tuple[Said, ...]] = {}
     entries: dict[str, Entry] = {}
     owed: dict[str, tuple[ev.Part, ...]] = {}
+    gaps: list[Gap] = []
     said: dict[str, ev.Part] = {}  # words of the person that are in no entry yet
     for line in lines:
         body = json.loads(line.body)
@@ -186,8 +193,10 @@ def restored(lines: Iterable[TranscriptLine]) -> Restored:
                 entries.pop(line.entry, None)
             case "appended":
                 entries[line.entry] = Entry(id=line.entry, parts=parts)
+        if line.kind == "OpenGap":
+            gaps.append(Gap(**body["gap"]))
     for entry in [one for one in entries.values() if one.staged]:
-        again = tuple(part for part in entry.parts if part.kind != "guard")
+        again = tuple(part for part in entry.parts if part.kind not in ("guard", *CARRIED))
         del entries[entry.id]
         if again:
             mark = ev.Part(kind="mark", id=f"{entry.id}-again", text=AGAIN)
@@ -198,8 +207,11 @@ def restored(lines: Iterable[TranscriptLine]) -> Restored:
     if late:
         entries[f"owed-{names + 1}"] = Entry(id=f"owed-{names + 1}", parts=late)
     carried = {part.id for part in late}
+    conversation = Conversation(entries.values(), words.items())
+    for gap in gaps:
+        conversation.put_gap(gap)
     return Restored(
-        conversation=Conversation(entries.values(), words.items()),
+        conversation=conversation,
         owed=tuple(name for name, parts in owed.items() if any(part.id in carried for part in parts)),
         numbered=names + 1,
     )

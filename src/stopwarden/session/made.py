@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stopwarden.core.backlog_events import Restored as Waiting
 from stopwarden.core.chain_words import Chain
 from stopwarden.core.guard import Guard
 from stopwarden.core.turn_state import Session as Machine
@@ -12,11 +13,14 @@ from stopwarden.session.conversation import Conversation
 from stopwarden.session.journal import Journal, Restored, restored
 from stopwarden.session.ports import HookSays
 from stopwarden.session.prompts import Prompts
+from stopwarden.session.tasks import Background
+from stopwarden.session.tools.background import Monitor, TaskList, TaskOutput, TaskStop
 from stopwarden.session.tools.box import Box
 from stopwarden.session.tools.contract import Place
 from stopwarden.session.tools.files import Edit, Find, Read, Write
 from stopwarden.session.tools.shell import Shell
 from stopwarden.session.tools.todo import Todo
+from stopwarden.session.waiting import waiting
 from stopwarden.store.transcripts import Conversation as Kept
 
 if TYPE_CHECKING:
@@ -25,11 +29,15 @@ if TYPE_CHECKING:
     from stopwarden.models.port import Model
     from stopwarden.session.permissions import Permissions
     from stopwarden.session.ports import Watcher
+    from stopwarden.session.tools.contract import Tool
     from stopwarden.store.transcripts import Transcripts
 
 SYSTEM = """You are a coding agent in the directory {cwd}. Work on what the person asks for with your tools.
 Read before you edit; run the tests that concern what you changed; say plainly what you did and what you did not.
 For work of several steps keep a todo list with todo_write and keep it true: completed means done and tried."""
+
+
+NOTHING = Waiting()  # that waits
 
 
 class NoHooks:
@@ -52,10 +60,12 @@ def make(
     guard: str,
     now: Callable[[], float],
     transcripts: Transcripts,
+    outputs: str = "",
 ) -> tuple[Session, Prompts]:
     """A session in a directory: a new one, or one that is loaded again from its transcript.
 
-    `guard` is on, off or observe; `now` is seconds. Nothing that was restored is trusted: the todo list of
+    `guard` is on, off or observe; `now` is seconds; `outputs` is where the output of background work is kept, empty:
+    a directory that goes with the session. Nothing that was restored is trusted: the todo list of
     before arms nothing. Raises the Store…Error classes.
     """
     known = transcripts.conversation(id)
@@ -66,8 +76,21 @@ def make(
     journal = Journal(id, transcripts.write)
     journal.known(before.conversation.names)
     prompts = Prompts(id, watcher, now)
-    place = Place(cwd)
-    tools = Box([Todo(), Read(), Write(), Edit(), Find(), Shell()], place, permissions, watcher)
+    background = Background(f"{outputs}/{id}" if outputs else "")
+    place = Place(cwd, background=background)
+    own: list[Tool] = [
+        Todo(),
+        Read(),
+        Write(),
+        Edit(),
+        Find(),
+        Shell(),
+        Monitor(),
+        TaskList(),
+        TaskOutput(),
+        TaskStop(),
+    ]
+    tools = Box(own, place, permissions, watcher)
     plan = permissions.mode == "plan"
     session = Session(
         id=id,
@@ -81,8 +104,12 @@ def make(
         journal=journal,
         conversation=before.conversation,
         names=before.numbered,
+        background=background,
+        kept=lambda: waiting(transcripts.lines(id)),
         machine=Machine(chain=Chain(guard=Guard(switch=guard), plan=plan)),
     )
-    prompts.session = session
+    prompts.session = background.session = session
     place.todos = session.todos_written
+    if known is not None and waiting(transcripts.lines(id)) != NOTHING:
+        session.load()
     return session, prompts

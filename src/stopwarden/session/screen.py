@@ -89,6 +89,9 @@ class Screen:
     def _guard_deferred(self, told: Told) -> None:
         self.note("Todo guard: waiting for background work", "yellow")
 
+    def _background(self, told: Told) -> None:
+        self.note(f"Background: {told.text}")
+
     def _hook_block(self, told: Told) -> None:
         self.note(f"Stop hook: {told.detail['reason']}", "yellow")
 
@@ -109,6 +112,7 @@ SHOWS: Mapping[str, Callable[[Screen, Told], None]] = {
     "AttemptCounted": Screen._attempt,
     "guard_deferred": Screen._guard_deferred,
     "hook_block": Screen._hook_block,
+    "background": Screen._background,
     "turn_ended": Screen._turn_ended,
 }
 

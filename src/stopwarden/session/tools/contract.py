@@ -16,6 +16,7 @@ from stopwarden.core.record import Record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from stopwarden.core.lineage import Task
     from stopwarden.core.todo_envelope import TodoList
 
 # What a call may touch; a permission mode says for each whether the person is asked.
@@ -38,12 +39,44 @@ class Outcome(Record):
     display: object = None
 
 
+class BackgroundWork(Protocol):
+    """The background work of a session (`session.tasks.Background`)."""
+
+    async def command(self, command: str, cwd: str, kind: Any = "shell") -> str:
+        """Start a command; answers its task. Raises RefusedError and OSError."""
+        ...
+
+    def listed(self) -> list[tuple[Task, str]]:
+        """What runs, and what each is about."""
+        ...
+
+    def output(self, task: str) -> str:
+        """What a task has put out. Raises RefusedError."""
+        ...
+
+    async def stop(self, task: str) -> None:
+        """End a task. Raises RefusedError."""
+        ...
+
+
 class Place:
     """Where a session works. `todos` tells the turn of a trusted list."""
 
-    def __init__(self, cwd: str, todos: Callable[[str, TodoList | None], None] = lambda turn, todos: None) -> None:
+    def __init__(
+        self,
+        cwd: str,
+        todos: Callable[[str, TodoList | None], None] = lambda turn, todos: None,
+        background: BackgroundWork | None = None,
+    ) -> None:
         self.cwd = cwd
         self.todos = todos
+        self._background = background
+
+    @property
+    def background(self) -> BackgroundWork:
+        """The session's background work; a place whose tools have none is made without."""
+        assert self._background is not None
+        return self._background
 
 
 class Tool(Protocol):

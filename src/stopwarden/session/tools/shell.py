@@ -1,6 +1,6 @@
 """Commands: in the foreground, with a limit of time and of output, in a process group of their own.
 
-A command that is cut short takes all it started with it. May not live here: background work.
+A command that is cut short takes all it started with it. May not live here: background work (`session/tasks`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from stopwarden.session.tools.background import begun
 from stopwarden.session.tools.contract import Arguments, Outcome, Touches, plain, shortened
 
 if TYPE_CHECKING:
@@ -28,18 +29,24 @@ class ShellArguments(Arguments):
 
     command: str = Field(min_length=1)
     seconds: int = Field(default=SECONDS, ge=1, le=SECONDS_MAX)
+    background: bool = False
 
 
 class Shell:
     """Runs a command."""
 
     name = "shell"
-    description = "Run a command in the checkout and wait for it. Its output and exit code are told."
+    description = (
+        "Run a command in the checkout and wait for it. Its output and exit code are told. "
+        "With background it goes on while you work, without a limit of time, and you are told when it ends."
+    )
     touches: Touches = "runs"
     takes = ShellArguments
 
     async def run(self, given: ShellArguments, place: Place) -> Outcome:
-        """Output, exit code, and whether time ran out."""
+        """Output, exit code, and whether time ran out; of one in the background, its task."""
+        if given.background:
+            return await begun(place, given.command, "shell")
         try:
             program = await asyncio.create_subprocess_exec(
                 *("/bin/sh", "-c", given.command),
@@ -78,13 +85,27 @@ class Kept:
         """Read to the end of the output."""
         assert program.stdout is not None
         while piece := await program.stdout.read(65_536):
-            room = KEPT_MAX // 2 - len(self._head)
-            self._head += piece[:room]
-            self._tail += piece[room:] if room > 0 else piece
-            over = len(self._tail) - KEPT_MAX // 2
-            if over > 0:
-                del self._tail[:over]
-                self._gone += over
+            self.take(piece)
+
+    def take(self, piece: bytes) -> None:
+        """The next piece of output."""
+        room = KEPT_MAX // 2 - len(self._head)
+        self._head += piece[:room]
+        self._tail += piece[room:] if room > 0 else piece
+        over = len(self._tail) - KEPT_MAX // 2
+        if over > 0:
+            del self._tail[:over]
+            self._gone += over
+
+    @property
+    def size(self) -> int:
+        """How many bytes there were."""
+        return len(self._head) + len(self._tail) + self._gone
+
+    @property
+    def tail(self) -> bytes:
+        """The end of an output that is longer than its beginning."""
+        return bytes(self._tail)
 
     @property
     def data(self) -> bytes:
