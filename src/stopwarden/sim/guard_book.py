@@ -273,7 +273,8 @@ class Book:
             case ev.Refuse():
                 self.name(self.of_prompt[effect.prompt], f"refused: {effect.why}")
             case ev.Claim():
-                self.claims[effect.id] = (self.turn, self.clock)
+                # A claim of the away check that fails holds back that check alone, not the guard's later streams.
+                self.claims[effect.id] = ("" if self.away else self.turn, self.clock)
                 self.last_claim, self.usable = effect.id, False
                 if effect.probe:
                     self.last_claim = 0
