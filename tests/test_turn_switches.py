@@ -289,3 +289,19 @@ def test_nothing_is_suggested_when_something_follows_at_once() -> None:
     world.replies.append(Reply(broken="down"))
     world.prompt()
     assert suggested(world) == []
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_budget_that_is_lowered_under_a_claimed_stream_ends_it_as_exhausted(sent: bool) -> None:
+    """Before the send nothing goes out; after it the stream is cut, and its words leave no trace in history."""
+    world = World()
+    world.arm()
+    world.answer(guards_send(world))
+    asked = world.play(until=ev.Send if sent else ev.CheckTokens)
+    assert world.state.turn is not None
+    assert world.state.turn.stream.attempt == 2
+    world.feed(ev.BudgetSet(attempts=1))
+    world.answer(asked)
+    world.play()
+    assert world.ends()[-1][1] == "exhausted"
+    assert world.attempts() == [1]

@@ -19,7 +19,7 @@ from __future__ import annotations
 from stopwarden.core import chain as chains
 from stopwarden.core import chain_words as words
 from stopwarden.core.away_at_stop import ask_commit, claim_failed, is_stale, judge_again
-from stopwarden.core.failures import FAILURES, fail, give_up, strike
+from stopwarden.core.failures import FAILURES, fail, give_up, strike, what_went
 from stopwarden.core.instruction import instruction
 from stopwarden.core.stop_loop import (
     Row,
@@ -189,13 +189,14 @@ def check_tokens(pen: Pen) -> None:
 
 
 def send(pen: Pen) -> None:
-    """Stage the entry and open the stream, unless trust went since the claim."""
+    """Stage the entry and open the stream, unless trust, or the budget, went since the claim."""
     turn, stream = pen.running, pen.running.stream
     if not turn.fits:
         fail(pen, "tokens")
         return
-    if stream.attempt and (pen.chain.guard.suspended or pen.chain.guard.switch != "on"):
-        give_up(pen, "plan" if pen.chain.plan else "inactive")
+    guard = pen.chain.guard
+    if stream.attempt and (guard.suspended or guard.switch != "on" or stream.attempt > guard.budget.attempts):
+        give_up(pen, what_went(pen))
         return
     if stream.away is not None and is_stale(pen):
         judge_again(pen)

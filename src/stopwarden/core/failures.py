@@ -53,6 +53,15 @@ FAILURES: Mapping[str, Failure] = {
 }
 
 
+def what_went(pen: Pen) -> str:
+    """Why a stream of the guard that had its claim does not go on after all: a row of FAILURES."""
+    if pen.chain.plan:
+        return "plan"
+    if not pen.chain.guard.suspended and pen.running.stream.attempt > pen.chain.guard.budget.attempts:
+        return "exhausted"  # the person gave it less meanwhile
+    return "inactive"
+
+
 def strike(pen: Pen, point: str) -> Failure:
     """Do to the chain's trust what the row of this failure says."""
     failure, turn = FAILURES[point], pen.running.id

@@ -15,7 +15,7 @@ from stopwarden.core import chain_words as words
 from stopwarden.core import turn_events as ev
 from stopwarden.core.away_at_stop import fault, judge_again
 from stopwarden.core.bounds import DRAIN_TIMEOUTS_MAX
-from stopwarden.core.failures import fail, give_up, strike
+from stopwarden.core.failures import fail, give_up, strike, what_went
 from stopwarden.core.stop_loop import take_drained
 from stopwarden.core.turn_state import Found, HookSaid, Pen, Stream, illegal
 
@@ -156,7 +156,7 @@ def refuse_late_commit(pen: Pen) -> None:
     if turn.stream.away is not None:
         judge_again(pen)
         return
-    give_up(pen, "plan" if pen.chain.plan else "inactive")
+    give_up(pen, what_went(pen))
 
 
 def refused(pen: Pen, event: ev.ProviderRefused) -> None:
