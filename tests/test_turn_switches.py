@@ -307,4 +307,6 @@ def test_a_budget_that_is_lowered_under_a_claimed_stream_ends_it_as_exhausted(se
     world.answer(asked)
     world.play()
     assert world.ends()[-1][1] == "exhausted"
-    assert world.attempts() == [1]
+    assert world.attempts() == ([1, 2] if sent else [1])
+    assert world.state.chain.guard.attempts == 1
+    assert [part.id for parts in world.history.values() for part in parts if part.kind == "guard"] == ["guard-1"]

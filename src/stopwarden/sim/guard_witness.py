@@ -153,6 +153,7 @@ class Witness:
                 self.tokens, self.too_big = effect.id, False
             case ev.Send():
                 self._sends(effect)
+                self.no_room = False  # that was about this stream; a model chosen for pictures needs no room made
             case ev.WriteHistory():
                 self._writes(effect)
             case ev.Pass():
