@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 
-import pytest
-
 from stopwarden.core import turn_events as ev
 from stopwarden.core.results import Result
 from stopwarden.models.port import Text
@@ -50,7 +48,6 @@ def test_the_result_of_a_command_in_the_background_begins_a_turn_of_its_own() ->
     run(story())
 
 
-@pytest.mark.case("G73")
 def test_a_list_waits_for_its_own_background_work_and_goes_on_with_the_same_attempts(
     tmp_path: os.PathLike[str],
 ) -> None:
@@ -251,3 +248,87 @@ def _alive(pid: int) -> bool:
             return state.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def asks_agent(prompt: str, *, background: bool = False) -> Tool:
+    """A call that gives a task to a sub-agent."""
+    return Tool("agent", {"prompt": prompt, "background": background})
+
+
+def test_a_sub_agent_that_is_waited_for_answers_with_its_last_reply() -> None:
+    """It has a conversation of its own: it hears its task and nothing of its parent's."""
+
+    async def story() -> None:
+        native = Native([Reply(text="I ask.", tools=(asks_agent("Count to two."),)), "One, two.", "It counted."])
+        assert await native.say("Let somebody count.") == "done"
+        child, parent = map(told_to, native.model.seen[1:])
+        assert "Count to two." in child
+        assert "Let somebody count." not in child
+        assert "One, two." in parent
+        assert native.words == "I ask.It counted."
+        await native.session.close()
+
+    run(story())
+
+
+def test_a_sub_agent_in_the_background_defers_the_list_and_its_result_resumes_it() -> None:
+    """And once it has ended, words to it let it go on: the second result is another one."""
+
+    async def story() -> None:
+        requests: list[str] = []
+
+        def model(request: Request) -> Reply | str:
+            said = told_to(request)
+            if "Let somebody" not in said:
+                return Reply(text=f"Child {said.count('Child')}.", delay=0.05)
+            requests.append(said)
+            match len(requests):
+                case 1:
+                    return Reply(text="a", tools=(todos("pending"), asks_agent("Think.", background=True)))
+                case 3:
+                    name = said.split("agent-")[1][:8]
+                    return Reply(text="b", tools=(Tool("send_message", {"task_id": f"agent-{name}", "text": "More."}),))
+                case 5:
+                    return Reply(text="c", tools=(todos("completed"),))
+                case _:
+                    return "I wait."
+
+        native = Native(model)
+        assert await native.say("Let somebody think.") == "deferred"
+        async with asyncio.timeout(8):
+            while len(requests) < 6 or native.session.machine.turn is not None:
+                await asyncio.sleep(0)
+        assert "Child 0." in requests[2]
+        assert "Child 1." in requests[4]
+        assert not native.kinds("AttemptCounted")
+        await native.session.close()
+
+    run(story())
+
+
+def test_a_cancel_ends_the_sub_agent_that_is_waited_for() -> None:
+    async def story() -> None:
+        slow = Reply(text="Slow.", delay=30)
+        native = Native([Reply(text="I ask.", tools=(asks_agent("Take your time."),)), slow, "Here."])
+        turn = asyncio.ensure_future(native.say("Let somebody dawdle."))
+        async with asyncio.timeout(5):
+            while len(native.model.seen) < 2:
+                await asyncio.sleep(0)
+        await native.prompts.cancel()
+        assert await turn == "cancelled"
+        assert not native.session.machine.tasks
+        assert await native.say("And now?") == "done"
+        await native.session.close()
+
+    run(story())
+
+
+def test_words_to_no_agent_are_refused() -> None:
+    async def story() -> None:
+        native = Native([Reply(text="?", tools=(Tool("send_message", {"task_id": "agent-0", "text": "Hi."}),)), "Oh."])
+        await native.say("Say hi.")
+        assert "There is no agent" in told_to(native.model.seen[-1])
+        assert not native.session.machine.backlog.lineage.marks
+        await native.session.close()
+
+    run(story())

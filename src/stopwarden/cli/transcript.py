@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 from stopwarden.core.errors import UsageError
 from stopwarden.report.moments import moment
 from stopwarden.report.reading import plain
+from stopwarden.store import place
 from stopwarden.store.transcripts import open_transcripts
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     row = named(transcripts, args.id)
     if args.forget:
         transcripts.forget(row.id)
+        shutil.rmtree(f"{place.prepare(context.env)}/outputs/{row.id}", ignore_errors=True)
         context.say(f"Forgotten: {row.id[:8]}, in {row.cwd}.")
         return 0
     for line in transcripts.lines(row.id):

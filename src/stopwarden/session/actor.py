@@ -64,6 +64,7 @@ class Session:
         names: int = 0,
         vision: Model | None = None,
         background: Background | None = None,
+        shares_model: bool = False,
         kept: Callable[[], waits.Restored] = waits.Restored,
     ) -> None:
         self.id, self.system = id, system
@@ -72,7 +73,7 @@ class Session:
         self.conversation = conversation or Conversation()
         self.journal = journal
         self.machine = machine or Machine(hooks=hooks.has_stop)
-        self.background, self._kept = background, kept
+        self.background, self._kept, self._shares_model = background, kept, shares_model
         self._first = max(self.machine.next_id, names + 1)
         self.machine = self.machine.replace(next_id=self._first)
         self._now = now
@@ -138,7 +139,7 @@ class Session:
         while self._tasks:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         for model in (self.model, self.vision):
-            if model is not None:
+            if model is not None and not self._shares_model:
                 await model.close()
 
     # ---- one event to its end

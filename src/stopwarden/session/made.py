@@ -9,11 +9,13 @@ from stopwarden.core.chain_words import Chain
 from stopwarden.core.guard import Guard
 from stopwarden.core.turn_state import Session as Machine
 from stopwarden.session.actor import Session
+from stopwarden.session.agents import Agents, Mail
 from stopwarden.session.conversation import Conversation
 from stopwarden.session.journal import Journal, Restored, restored
 from stopwarden.session.ports import HookSays
 from stopwarden.session.prompts import Prompts
 from stopwarden.session.tasks import Background
+from stopwarden.session.tools.agents import Agent, SendMessage
 from stopwarden.session.tools.background import Monitor, TaskList, TaskOutput, TaskStop
 from stopwarden.session.tools.box import Box
 from stopwarden.session.tools.contract import Place
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from stopwarden.models.port import Model
     from stopwarden.session.permissions import Permissions
-    from stopwarden.session.ports import Watcher
+    from stopwarden.session.ports import Told, Watcher
     from stopwarden.session.tools.contract import Tool
     from stopwarden.store.transcripts import Transcripts
 
@@ -38,6 +40,11 @@ For work of several steps keep a todo list with todo_write and keep it true: com
 
 
 NOTHING = Waiting()  # that waits
+OF_A_CHILD = 6  # of the tools: no background work, no sub-agents
+
+
+def _unseen(told: Told) -> None:
+    """What a sub-agent does is seen in its result."""
 
 
 class NoHooks:
@@ -78,18 +85,28 @@ def make(
     prompts = Prompts(id, watcher, now)
     background = Background(f"{outputs}/{id}" if outputs else "")
     place = Place(cwd, background=background)
-    own: list[Tool] = [
-        Todo(),
-        Read(),
-        Write(),
-        Edit(),
-        Find(),
-        Shell(),
-        Monitor(),
-        TaskList(),
-        TaskOutput(),
-        TaskStop(),
-    ]
+    own: list[Tool] = [Todo(), Read(), Write(), Edit(), Find(), Shell()]
+
+    def spawn(child: str, mail: Mail) -> Session:
+        there = Place(cwd)
+        made = Session(
+            id=child,
+            system=SYSTEM.format(cwd=cwd),
+            model=model,
+            tools=Box(own[:OF_A_CHILD], there, permissions, _unseen),
+            owner=mail,
+            hooks=NoHooks(),
+            watcher=_unseen,
+            now=now,
+            machine=Machine(chain=Chain(guard=Guard(switch=guard))),
+            shares_model=True,
+        )
+        there.todos = made.todos_written
+        return made
+
+    agents = Agents(background, spawn)
+    background.agents = agents
+    own += [Monitor(), TaskList(), TaskOutput(), TaskStop(), Agent(agents), SendMessage(agents)]
     tools = Box(own, place, permissions, watcher)
     plan = permissions.mode == "plan"
     session = Session(

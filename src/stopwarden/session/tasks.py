@@ -27,11 +27,12 @@ from stopwarden.session.tools.contract import plain, shortened
 from stopwarden.session.tools.shell import Kept, end_group
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
     from typing import Any
 
     from stopwarden.core.results import ResultKind
     from stopwarden.session.actor import Session
+    from stopwarden.session.agents import Agents
 
 RUNNING_MAX = 20  # pieces of work at once
 FILE_MAX = 8 * 1024 * 1024  # bytes of output in a file; of what is longer, the end is added
@@ -64,8 +65,10 @@ class Background:
         self._outputs, self._pulse_every = outputs, pulse_every
         self._own: tempfile.TemporaryDirectory[str] | None = None
         self._works: dict[str, Work] = {}
+        self._rounds: dict[str, int] = {}  # how often a task has ended: a sub-agent goes on
         self._closed = False
         self.session: Session | None = None
+        self.agents: Agents | None = None
 
     # ---- what tools may do
 
@@ -74,7 +77,7 @@ class Background:
 
         Raises RefusedError when too many run, and OSError when it cannot be started.
         """
-        self._room()
+        self.room()
         program = await asyncio.create_subprocess_exec(
             *("/bin/sh", "-c", command),
             cwd=cwd,
@@ -83,8 +86,8 @@ class Background:
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
-        work = self._new(kind, command)
-        return self._begin(work, self._run(work, program))
+        task = Task(kind=kind, id=f"{kind}-{uuid.uuid4().hex[:8]}")
+        return self.begin(task, command, lambda work: self._run(work, program)).task.id
 
     def listed(self) -> list[tuple[Task, str]]:
         """What runs, with what each is about, in the order it was begun."""
@@ -119,26 +122,30 @@ class Background:
         for one in doing:
             one.cancel()
         await asyncio.gather(*doing, return_exceptions=True)
+        if self.agents is not None:
+            await self.agents.close()
         if self._own is not None:
             self._own.cleanup()
 
     # ---- one piece of work
 
-    def _room(self) -> None:
+    def room(self) -> None:
+        """Raises RefusedError when too many run, or the session is over."""
         if len(self._works) >= RUNNING_MAX or self._closed:
             raise RefusedError(
                 f"{len(self._works)} tasks run already", kept="Nothing was started", do="Wait for one, or stop one"
             )
 
-    def _new(self, kind: ResultKind, about: str) -> Work:
-        return Work(Task(kind=kind, id=f"{kind}-{uuid.uuid4().hex[:8]}"), about)
+    def runs(self, task: str) -> bool:
+        """Whether it has not ended yet."""
+        return task in self._works
 
-    def _begin(self, work: Work, run: Coroutine[Any, Any, None]) -> str:
-        id = work.task.id
-        self._works[id] = work
-        work.doing = asyncio.get_running_loop().create_task(run)
+    def begin(self, task: Task, about: str, run: Callable[[Work], Coroutine[Any, Any, None]]) -> Work:
+        """What `run` does is a task from here on; at its end it calls `ended`."""
+        work = self._works[task.id] = Work(task, about)
+        work.doing = asyncio.get_running_loop().create_task(run(work))
         self._changed()
-        return id
+        return work
 
     async def _run(self, work: Work, program: asyncio.subprocess.Process) -> None:
         """A command to its end."""
@@ -163,14 +170,19 @@ class Background:
             how, status = f"its output could not be kept: {failed.strerror}", "failed"
         finally:
             await end_group(program)
-        self._ended(work, status, how)
+        self.ended(work, status, how)
 
-    def _ended(self, work: Work, status: str, how: str) -> None:
+    def ended(self, work: Work, status: str, how: str) -> None:
         """The result, then the list without the task."""
         if work.alarm is not None:
             work.alarm.cancel()
+        rounds = self._rounds[work.task.id] = self._rounds.get(work.task.id, 0) + 1
+        name = f"{work.task.id}-end-{rounds}"
         text = shortened(plain(work.kept.data), TOLD_MAX) or "[no output]"
-        self._tell(work, f"{work.task.id}-end", f"has ended ({how})", text, status=status, interim=False)
+        if work.task.kind == "agent":
+            with open(os.open(self._file(work.task.id), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(work.kept.data)
+        self._tell(work, name, f"has ended ({how})", text, status=status, interim=False)
         del self._works[work.task.id]
         self._changed()
 
@@ -192,7 +204,7 @@ class Background:
     # ---- telling
 
     def _tell(self, work: Work, name: str, what: str, text: str, *, status: str, interim: bool) -> None:
-        if self._closed or self.session is None:
+        if self._closed or self.session is None or work.task.foreground:
             return
         task = work.task
         where = f"task_output with task {task.id}"

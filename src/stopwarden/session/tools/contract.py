@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from stopwarden.core.errors import RefusedError
 from stopwarden.core.record import Record
 
 if TYPE_CHECKING:
@@ -74,8 +75,11 @@ class Place:
 
     @property
     def background(self) -> BackgroundWork:
-        """The session's background work; a place whose tools have none is made without."""
-        assert self._background is not None
+        """The session's background work. Raises RefusedError in a place without."""
+        if self._background is None:
+            raise RefusedError(
+                "A sub-agent has no background work", kept="Nothing was started", do="Run it in the foreground"
+            )
         return self._background
 
 
