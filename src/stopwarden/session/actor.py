@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from stopwarden.models.port import Model, Said
     from stopwarden.session.journal import Journal
     from stopwarden.session.ports import Hooks, OwnerSide, ToolBox, Watcher
+    from stopwarden.session.schedules import Schedules
     from stopwarden.session.tasks import Background
 
 RESERVE = 8_000  # tokens of a model's window that are left for its reply
@@ -64,6 +65,7 @@ class Session:
         names: int = 0,
         vision: Model | None = None,
         background: Background | None = None,
+        schedules: Schedules | None = None,
         shares_model: bool = False,
         kept: Callable[[], waits.Restored] = waits.Restored,
     ) -> None:
@@ -73,7 +75,8 @@ class Session:
         self.conversation = conversation or Conversation()
         self.journal = journal
         self.machine = machine or Machine(hooks=hooks.has_stop)
-        self.background, self._kept, self._shares_model = background, kept, shares_model
+        self.background, self.schedules = background, schedules
+        self._kept, self._shares_model = kept, shares_model
         self._first = max(self.machine.next_id, names + 1)
         self.machine = self.machine.replace(next_id=self._first)
         self._now = now
@@ -134,6 +137,8 @@ class Session:
             self.feed(ev.Disposed())
         if self._alarm is not None:
             self._alarm.cancel()
+        if self.schedules is not None:
+            self.schedules.close()
         if self.background is not None:
             await self.background.close()
         while self._tasks:
@@ -243,7 +248,8 @@ class Session:
         self.watcher(Told(kind="loaded", text=effect.problem))
 
     def _start_cron(self, effect: asks.StartCron) -> None:
-        """There are no schedules to start yet."""
+        if self.schedules is not None:
+            self.schedules.start()
 
     def _refuse(self, effect: ev.Refuse) -> None:
         self._over(effect.prompt, effect)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from stopwarden.clock import SystemZone
 from stopwarden.core.backlog_events import Restored as Waiting
 from stopwarden.core.chain_words import Chain
 from stopwarden.core.guard import Guard
@@ -14,12 +16,14 @@ from stopwarden.session.conversation import Conversation
 from stopwarden.session.journal import Journal, Restored, restored
 from stopwarden.session.ports import HookSays
 from stopwarden.session.prompts import Prompts
+from stopwarden.session.schedules import Schedules, made_in
 from stopwarden.session.tasks import Background
 from stopwarden.session.tools.agents import Agent, SendMessage
 from stopwarden.session.tools.background import Monitor, TaskList, TaskOutput, TaskStop
 from stopwarden.session.tools.box import Box
 from stopwarden.session.tools.contract import Place
 from stopwarden.session.tools.files import Edit, Find, Read, Write
+from stopwarden.session.tools.schedules import CronCreate, CronDelete, CronList, Wakeup
 from stopwarden.session.tools.shell import Shell
 from stopwarden.session.tools.todo import Todo
 from stopwarden.session.waiting import waiting
@@ -107,6 +111,11 @@ def make(
     agents = Agents(background, spawn)
     background.agents = agents
     own += [Monitor(), TaskList(), TaskOutput(), TaskStop(), Agent(agents), SendMessage(agents)]
+    schedules = Schedules(now, SystemZone(os.environ), transcripts.write)
+    if known is not None:
+        schedules.restore(made_in(transcripts.lines(id)))
+    background.scheduled, schedules.changed = schedules.tasks, background.changed
+    own += [CronCreate(schedules), CronList(schedules), CronDelete(schedules), Wakeup(schedules)]
     tools = Box(own, place, permissions, watcher)
     plan = permissions.mode == "plan"
     session = Session(
@@ -122,11 +131,14 @@ def make(
         conversation=before.conversation,
         names=before.numbered,
         background=background,
+        schedules=schedules,
         kept=lambda: waiting(transcripts.lines(id)),
         machine=Machine(chain=Chain(guard=Guard(switch=guard), plan=plan)),
     )
-    prompts.session = background.session = session
+    prompts.session = background.session = schedules.session = session
     place.todos = session.todos_written
-    if known is not None and waiting(transcripts.lines(id)) != NOTHING:
+    if known is not None and (schedules.listed() or waiting(transcripts.lines(id)) != NOTHING):
         session.load()
+    else:
+        schedules.start()
     return session, prompts

@@ -68,6 +68,7 @@ class Background:
         self._rounds: dict[str, int] = {}  # how often a task has ended: a sub-agent goes on
         self._closed = False
         self.session: Session | None = None
+        self.scheduled: Callable[[], tuple[Task, ...]] = tuple
         self.agents: Agents | None = None
 
     # ---- what tools may do
@@ -144,7 +145,7 @@ class Background:
         """What `run` does is a task from here on; at its end it calls `ended`."""
         work = self._works[task.id] = Work(task, about)
         work.doing = asyncio.get_running_loop().create_task(run(work))
-        self._changed()
+        self.changed()
         return work
 
     async def _run(self, work: Work, program: asyncio.subprocess.Process) -> None:
@@ -184,7 +185,7 @@ class Background:
                 file.write(work.kept.data)
         self._tell(work, name, f"has ended ({how})", text, status=status, interim=False)
         del self._works[work.task.id]
-        self._changed()
+        self.changed()
 
     def _heard(self, work: Work, piece: bytes) -> None:
         """Lines of a monitor: the first are told at once, those of the next seconds together."""
@@ -215,9 +216,11 @@ class Background:
         result = Result(id=name, kind=task.kind, task=task.id, status=status, where=where, interim=interim)  # type: ignore[arg-type]
         self.session.feed(ev.ResultArrived(result=result))
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """The list of this session's background work, schedules among it, is another one."""
         if not self._closed and self.session is not None:
-            self.session.feed(ev.BackgroundChanged(tasks=tuple(work.task for work in self._works.values())))
+            works = tuple(work.task for work in self._works.values())
+            self.session.feed(ev.BackgroundChanged(tasks=(*works, *self.scheduled())))
 
     def _file(self, task: str) -> str:
         if not self._outputs:
