@@ -59,6 +59,9 @@ compare: $(VENV)/dev.ready  ## our machines and the real Qwen Code on the same s
 	@sh comparison/install.sh $(QWEN) $(QWEN_VERSION) $(BIN)/python
 	$(BIN)/python -m comparison --program $(QWEN)
 
+faults: $(VENV)/dev.ready  ## writes docs/faults.md: faults of the machines, and what finds each
+	$(BIN)/python -m tests.machine_faults
+
 cases: $(VENV)/dev.ready  ## writes docs/cases.md from the tests' docstrings
 	$(BIN)/python -m tests.cases_page
 

@@ -28,8 +28,9 @@ ROOT = pathlib.Path(__file__).parent.parent
 CORE = ROOT / "src" / "stopwarden" / "core"
 PAGE = ROOT / "docs" / "faults.md"
 SEEDS = int(os.environ.get("STOPWARDEN_HUNT_SEEDS", "2000"))
-STATES = 15_000  # of the model
-MODELLED = ("guard", "chain", "queue_claims", "queue_prompts", "queue_messages")  # what the model checker runs
+STATES = 8_000  # of each part of the model
+# What waits is beyond the model: it has no background work and no schedules.
+BEYOND_THE_MODEL = ("backlog", "fires", "gaps", "lineage", "results")
 
 
 class MachineFault(NamedTuple):
@@ -92,7 +93,7 @@ FAULTS = (
     F("words drained on yielding are forgotten", "continuation", "    pen.store(drained)\n", ""),
     F("words drained at a stop are forgotten on yielding", "stop_loop", "        pen.store(found.parts)\n        pen.end(\"yielded\"", "        pen.end(\"yielded\""),
     F("a hint is taken for a queued prompt", "stop_loop", "        ask_claim(pen, probe=True)\n", "        pen.on(claim=\"queued\")\n"),
-    F("the last look before a send is dropped", "continuation", "    if stream.attempt and (pen.chain.guard.suspended or pen.chain.guard.switch != \"on\"):", "    if False:"),
+    F("the last look before a send is dropped", "continuation", "    if stream.attempt and (guard.suspended or guard.switch", "    if False and (guard.suspended or guard.switch"),
     F("the instruction is written before the stream begins", "continuation", "    pen.ask(\"send\", Send, entry", "    pen.store(parts)\n    pen.ask(\"send\", Send, entry"),
     F("a stream without room is sent", "continuation", "    if not turn.fits:\n", "    if False:\n"),
     F("the guard sends though compression failed", "continuation", "if pen.running.compression_failed and (stream.attempt or", "if pen.running.compression_failed and ("),
@@ -112,10 +113,9 @@ FAULTS = (
     F("a drain that was cut is forgotten", "turn_state", "                self.set(late_drains=(*self.state.late_drains, waiting.id))\n", "                pass\n"),
     F("an unwinding turn forgets what it had drained", "turn", "    if turn.found is not None:\n        pen.store(turn.found.parts)\n", ""),
     F("words kept for the next prompt are dropped", "turn", "    parts = pen.state.kept + prompt.parts\n", "    parts = prompt.parts\n"),
-    F("a prompt that never began loses its words", "turn", "        pen.set(kept=pen.state.kept + pen.state.next.parts)\n", ""),
     F("the gate is looked at once", "turn", "    if pen.chain.disposed or pen.chain.closing or not event.granted:", "    if pen.chain.disposed or not event.granted:"),
-    F("a turn begins while a prompt is being admitted", "turn", " or pen.state.arriving or pen.state.now < pen.state.retry_at:", " or pen.state.now < pen.state.retry_at:"),
-    F("a failed turn is tried again at once", "turn", " or pen.state.arriving or pen.state.now < pen.state.retry_at:", " or pen.state.arriving:"),
+    F("a turn begins while a prompt is being admitted", "automatic", " or pen.state.arriving or pen.state.now < pen.state.retry_at:", " or pen.state.now < pen.state.retry_at:"),
+    F("a failed turn is tried again at once", "automatic", " or pen.state.arriving or pen.state.now < pen.state.retry_at:", " or pen.state.arriving:"),
     F("results are told right after a cancel", "turn", "    pen.waited(waits.Paused())\n", ""),
     F("a release is not heard", "turn", "    pen.chained(words.Released(owner=event.owner))\n", "    pass\n"),
     F("words kept for a drain are lost when the session is put away", "turn", "    pen.store(pen.state.kept)\n    pen.set(kept=())\n    door", "    pen.set(kept=())\n    door"),
@@ -171,6 +171,34 @@ FAULTS = (
 )  # fmt: skip
 
 
+# What neither finds, and why. Such a fault is kept: another test finds it, or the machines make up for it.
+UNSEEN: dict[str, str] = {
+    "an observing guard sends": "made up for: the last look before the send holds it back",
+    "a paused chain goes on by itself": "made up for: the turn that failed has ended, and what begins the next one resumes the chain",
+    "half a stage is left after words of the person": "errs on the safe side: fewer streams than allowed, and no promise is about that",
+    "a list written in plan mode arms": "made up for: plan mode has locked the chain before",
+    "the old chain is not locked when a prompt is admitted": "made up for: the old turn is cut and the new chain begins clean",
+    "a release for anybody ends the wait": "made up for: a legal owner releases nobody else",
+    "a refused claim leaves the chain trusted": "made up for within the turn; rare: the seeds played so far did not come there after it",
+    "plan mode lets an automatic turn pass the queued prompt": "rare: the seeds played so far did not come there",
+    "history taken back leaves the chain trusted": "rare: the seeds played so far did not come there",
+    "exhaustion is told again and again": "made up for: an exhausted chain is locked and asks no more",
+    "an automatic turn begins over a waiting prompt": "made up for: an admitted prompt is always looked at first",
+    "a refused claim sends all the same": "made up for: the refusal has locked the chain, and the last look before the send holds it back",
+    "a stranger's claim is granted": "made up for: a legal session claims for the turn that runs",
+    "an unwinding turn forgets what it had drained": "rare: the seeds played so far did not come there",
+    "words kept for a drain are lost when the session is put away": "rare: the seeds played so far did not come there",
+    "what waits is no part of the snapshot": "rare: the seeds played so far did not come there",
+    "results of the chain before stay related": "rare: the seeds played so far did not come there",
+    "one failed send takes away every mark of its agent": "rare: the seeds played so far did not come there",
+    "a failed send relates its agent": "rare: the seeds played so far did not come there",
+    "a circle of parents is related": "rare: the seeds played so far did not come there",
+    "a related wakeup is trimmed": "rare: the seeds played so far did not come there",
+    "a claim without an owner is granted while a prompt runs": "rare: the seeds played so far did not come there",
+    "the next prompt begins before a cancel is answered": "rare: the seeds played so far did not come there",
+}
+
+
 class Patched(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     """Loads one module of the core with a text replaced."""
 
@@ -199,7 +227,6 @@ def hunted_here(fault: MachineFault) -> Found:
     assert not any(name.startswith("stopwarden.core") for name in sys.modules)
     sys.meta_path.insert(0, Patched(fault))
     from stopwarden.sim import claim_model, guard_run
-    from stopwarden.sim.explorer import explore
     from stopwarden.sim.guard_faults import drawn
 
     for seed in range(1, SEEDS + 1):
@@ -209,10 +236,15 @@ def hunted_here(fault: MachineFault) -> Found:
             broken = f"{type(error).__name__}: {error}"
         if broken:
             return Found("simulator", seed, broken)
-    if fault.module not in MODELLED:
+    if fault.module in BEYOND_THE_MODEL:
         return Found("", 0, "")
-    found = explore(claim_model.begin(), claim_model.moves, claim_model.wrong, limit=STATES)
-    return Found("model", found.states, found.broken) if found.broken else Found("", 0, "")
+    states = 0
+    for _, bounds, limit in claim_model.PARTS:
+        found, _ = claim_model.explore_part(bounds, min(limit or STATES, STATES))
+        states += found.states
+        if found.broken:
+            return Found("model", states, found.broken)
+    return Found("", 0, "")
 
 
 def hunted(fault: MachineFault) -> Found:
@@ -230,6 +262,7 @@ def page(found: Sequence[tuple[MachineFault, Found]]) -> str:
     lines = [
         "# Faults put into the machines on purpose",
         "",
+        "How to read this: [the simulation](simulation.md).",
         "Written by `make faults`. Each line is a small patch to a module of `core/` (`tests/machine_faults.py` has them), and what",
         f"found it: the simulator after so many seeds, or the model checker after so many states. {len(caught)} of {len(found)} are found.",
         "",
@@ -238,7 +271,7 @@ def page(found: Sequence[tuple[MachineFault, Found]]) -> str:
     ]
     for fault, hunt in found:
         after = f"{hunt.after:,} {'seeds' if hunt.by == 'simulator' else 'states'}" if hunt.by else ""
-        broken = hunt.broken.partition(":")[0]
+        broken = hunt.broken.partition(":")[0] if hunt.by else UNSEEN.get(fault.what, "")
         lines.append(f"| {fault.what} | `{fault.module}` | {hunt.by or '**nobody**'} | {after} | {broken} |")
     return "\n".join([*lines, ""])
 

@@ -101,7 +101,7 @@ def loses_drained_words(state: Session, event: Record) -> tuple[Session, tuple[e
 
 @pytest.mark.parametrize(
     ("broken", "promise"),
-    [(forgets_the_claim, "I2"), (says_words_twice, "I5"), (hears_no_cancel, "Order"), (loses_drained_words, "Looked")],
+    [(forgets_the_claim, "I2"), (says_words_twice, "I5"), (hears_no_cancel, "Order"), (loses_drained_words, "I5")],
 )
 def test_a_broken_session_is_found_and_told_as_a_short_story(
     broken: Callable[[Session, Record], tuple[Session, tuple[ev.Effect, ...]]],

@@ -99,6 +99,9 @@ def _say(found: Swept, first: int, story: tuple[str, ...], context: Context) -> 
             context.say(f"  {line}")
         context.say(f"\nThe whole one again: stopwarden simulate guard --seed {found.seed}")
         return
+    context.say("\nNot looked for:")
+    for name, why in guard_run.UNMET.items():
+        context.say(f"  {name}: {why}")
     context.say("\nEvery promise held.")
     if found.never:
         context.say(f"Never met, of what is to be met: {', '.join(found.never)}")

@@ -54,11 +54,13 @@ PROMISES: Mapping[str, str] = {
     "Waiting": "nothing sent by the guard while a shell of its chain still runs; no stop put off for shells of an "
     "older chain; no scheduled prompt held back beyond the limit",
     "Goes on": "a turn whose list is unfinished, with nothing in its way, is not let stop",
-    "Looked": "each stream of the guard was preceded by a drain of its own that brought nothing, and then its claim",
+    "Looked": "before each stream of the guard it was looked for words of the person at the stop, after slow hooks "
+    "and before the claim, and there were none",
     "Room": "nothing sent that does not fit, and nothing by the guard after a compression that failed",
     "Counted": "an attempt is counted when a stream of the guard begins and at no other time; exhaustion is told once",
-    "Order": "no turn gives way unless a claim said so; no automatic turn before the prompt that was given way to, "
-    "before one that is being admitted, with results after a cancel, or before the time of a retry",
+    "Order": "a turn that was cancelled ends so; no turn gives way unless a claim said so; no automatic turn before "
+    "the prompt that was given way to, before one that is being admitted, with results after a cancel, or before "
+    "the time of a retry",
     "Kin": "what is held for a chain's own background work is its own",
     "Gaps": "whatever is left out has a gap entry, of which the model and the person are told once; not what the chain "
     "waits for, while something else could go",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 SESSION, CLIENTS = "s", ("desk", "phone")
 JUDGED_TWICE = 31  # a mask: one event in so many and one is stepped a second time
+HOOK_CAP = 2  # blocks of the Stop hooks in a row: small, so that it is reached
 CRASHES = 3  # at most so many in one history
 
 
@@ -46,7 +47,7 @@ class Wire:
         self.plan, self.told = plan, told
         self.faults, self.habits = frozenset(plan.faults), frozenset(plan.habits)
         self.book = Book()
-        self.state: Session = Session(hooks="hooks" in plan.habits)
+        self.state: Session = Session(hooks="hooks" in plan.habits, hook_cap=HOOK_CAP)
         self.disk = Disk()
         self.lives, self.life_from, self.down = 1, 1, False  # of the agent process
         self.child = "child1"
@@ -164,7 +165,7 @@ class Wire:
         self.life_from = self.disk.last_id + 1
         self.tasks = tuple(task.replace(state="paused") for task in self.tasks if task.kind == "agent")
         self.book.restarted(self.now)
-        self.state = Session(hooks="hooks" in self.plan.habits, now=self.now)
+        self.state = Session(hooks="hooks" in self.plan.habits, hook_cap=HOOK_CAP, now=self.now)
         self.feed(asks.LoadBegan(first=self.life_from))
         if self.disk.cancelled:
             self.feed(ev.Cancelled())
@@ -373,7 +374,9 @@ class Wire:
                     target = starting.turn
                 else:
                     target = turn.id if turn is not None and not turn.abort else ""
-                if target == order.target or not (order.target or self.runs):
+                if self.state.chain.disposed:  # nothing is left to cancel
+                    pass
+                elif target == order.target or not (order.target or self.runs):
                     self.feed(ev.Cancelled())
                 elif order.target in self.runs:
                     self.denied[order.target] = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stopwarden.core import away_words as away
 from stopwarden.core import backlog_events as waits
 from stopwarden.core import chain_words as words
 from stopwarden.core import door_events as asks
@@ -54,6 +55,7 @@ class Witness:
         self.ordinary, self.clean, self.left = False, False, 0
         # the preparation of a stream
         self.drain, self.heard_nothing, self.claim_is_next = 0, False, False
+        self.looks, self.looks_due = 0, 2  # drains that brought nothing
         self.compress, self.tokens, self.no_room, self.too_big = 0, 0, False, False
         # attempts
         self.counted, self.begun, self.exhausted = 0, 0, False
@@ -61,7 +63,7 @@ class Witness:
         self.told_to_yield, self.gave_way, self.paused, self.not_before = False, False, False, 0
         self.arriving: set[int] = set()
         self.admission = False  # since the last turn began
-        self.newest, self.cleared = "", False
+        self.newest, self.cleared, self.cut = "", False, ""
         self.showing: set[str] = set()
 
     # ---- what the session is told
@@ -81,7 +83,7 @@ class Witness:
     def _switched(self, event: ev.SwitchSet) -> None:
         self.switch, self.clean = event.switch, False
 
-    def _gate(self, event: ev.GateTaken | asks.MoveAsked) -> None:
+    def _gate(self, event: ev.GateTaken | asks.MoveAsked | away.AwaySet) -> None:
         self.clean = False
 
     def _moved(self, event: asks.PlaceRead) -> None:
@@ -95,6 +97,14 @@ class Witness:
         if event.id == self.drain:
             self.drain = 0
             self.heard_nothing = event.reliable and not event.unknown_method and not event.parts
+            self.looks += self.heard_nothing
+
+    def _stops(self, event: ev.StreamEnded | ev.ToolsDone) -> None:
+        # One at the stop, one before the stream; the one after tools may come to nothing.
+        self.looks, self.looks_due = 0, 2 if isinstance(event, ev.StreamEnded) else 1
+
+    def _hooked(self, event: ev.HookAnswered) -> None:
+        self.looks_due = 3  # the hooks may have been slow
 
     def _ticked(self, event: ev.Tick) -> None:
         self.clean = self.clean and not self.drain  # it may have taken too long
@@ -119,6 +129,7 @@ class Witness:
 
     def _cancelled(self, event: ev.Cancelled) -> None:
         self.gave_way, self.paused, self.clean = False, True, False
+        self.cut = self.book.turn
 
     def _disposed(self, event: ev.Disposed) -> None:
         self.gave_way, self.disposed = False, True
@@ -146,7 +157,8 @@ class Witness:
             case ev.Drain():
                 self.drain, self.heard_nothing = effect.id, False
             case ev.Claim() if not effect.probe:
-                self.claim_is_next, self.heard_nothing = self.heard_nothing, False
+                self.claim_is_next = self.heard_nothing and self.looks >= self.looks_due
+                self.heard_nothing = False
             case ev.Compress():
                 self.compress, self.no_room = effect.id, False
             case ev.CheckTokens():
@@ -170,7 +182,9 @@ class Witness:
         self.counted = self.begun = 0
         if effect.kind == ev.FOREGROUND:
             self.ordinary = book.kinds.get(effect.turn) == ev.ORDINARY
-            self.clean = self.ordinary and not book.plan and not self.mode_moved and self.switch == "on"
+            self.clean = (
+                self.ordinary and not book.plan and not book.away and not self.mode_moved and self.switch == "on"
+            )
             if self.ordinary:
                 self.exhausted = False
             if self.ordinary and not book.plan and not self.mode_moved:
@@ -198,6 +212,8 @@ class Witness:
         book = self.book
         if effect.turn != book.turn:
             return
+        if self.cut == effect.turn and effect.kind != "cancelled":
+            book.wrong(f"Order: a turn that the person cancelled ends as {effect.kind}")
         if effect.kind == "yielded":
             book.checked("Order")
             if not self.told_to_yield:
@@ -383,10 +399,14 @@ HEARD: Mapping[type[Record], Callable[[Witness, Any], None]] = {
     ev.SwitchSet: Witness._switched,
     ev.GateTaken: Witness._gate,
     asks.MoveAsked: Witness._gate,
+    away.AwaySet: Witness._gate,
     asks.PlaceRead: Witness._moved,
     ev.TodoWritten: Witness._listed,
     ev.DrainAnswered: Witness._drained,
     ev.Tick: Witness._ticked,
+    ev.StreamEnded: Witness._stops,
+    ev.ToolsDone: Witness._stops,
+    ev.HookAnswered: Witness._hooked,
     ev.ClaimAnswered: Witness._claimed,
     ev.CompressionFailed: Witness._not_compressed,
     ev.TokensChecked: Witness._measured,

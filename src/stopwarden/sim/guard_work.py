@@ -149,17 +149,14 @@ class Work(Away):
                 self.feed(ev.TodoWritten(turn=turn.id, todos=LISTS[(2, 3, 1, 2, 0, 0)[pick]]))
             elif pick == 6:
                 self.feed(ev.TodoWritten(turn=turn.id, todos=None))
-            elif self.tasks:
-                self.sends.append(self.name("send"))
-                target = self.tasks[self.choices.below(len(self.tasks))].id
-                team = self.choices.below(8) == 7
-                self.feed(waits.MessageSending(send=self.sends[-1], agent=target, team=team))
+            if self.tasks and self.choices.one_in(2):
+                self._write_to_work()
                 if self.choices.one_in(3):
                     self.finish_task()
             if "background" in self.habits and self.choices.one_in(3):
                 self._spawn()
-        if self.sends:
-            self.feed(waits.MessageSettled(send=self.sends.pop(), succeeded=self.choices.one_in(2)))
+        if self.sends and self.choices.below(2) == 0:
+            self.feed(waits.MessageSettled(send=self.sends.pop(0), succeeded=self.choices.one_in(2)))
         if self.down:  # the process died while its tools ran
             return
         results = tuple(ev.Part(kind="tool_result", id=f"result-{call}") for call in effect.calls)
@@ -170,15 +167,24 @@ class Work(Away):
             stop = ("post_tool_use", "repeated_failure", "loop", "permission")[self.choices.below(4)]
         self.feed(ev.ToolsDone(id=effect.id, parts=results, stop=stop))
 
+    def _write_to_work(self) -> None:
+        """Messages to agents, of this chain and of older ones; several may be under way, also to one agent."""
+        agents = [task.id for task in self.tasks if task.kind == "agent"] or [self.tasks[0].id]
+        target, team = agents[self.choices.below(len(agents))], self.choices.below(8) == 7
+        for _ in range(1 + self.choices.below(2)):
+            self.sends.append(self.name("send"))
+            self.feed(waits.MessageSending(send=self.sends[-1], agent=target, team=team))
+
     def _spawn(self) -> None:
-        """An agent may be another's, or of a parent that nobody knows; a monitor may be an agent's."""
+        """An agent may be another's, its own ancestor, or of a parent nobody knows; a monitor may be an agent's."""
         kind = KINDS[self.choices.below(len(KINDS))]
+        name = self.name(kind)
         agents = [task.id for task in self.tasks if task.kind == "agent"]
         parent = ""
         if kind in ("agent", "monitor") and agents:
-            parent = (*agents, "", "unheard-of")[self.choices.below(len(agents) + 2)]
+            parent = (*agents, "", "unheard-of", name)[self.choices.below(len(agents) + 3)]
         state = "scheduled" if kind == "wakeup" else "running"
-        task = Task(kind=kind, id=self.name(kind), parent=parent, state=state)  # type: ignore[arg-type]
+        task = Task(kind=kind, id=name, parent=parent, state=state)  # type: ignore[arg-type]
         self.book.hit(f"work {kind}")
         if kind == "agent" and self.choices.one_in(2):
             self.feed(waits.Spawned(agent=task.id))
