@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import pytest
 
-from stopwarden.core import gaps
+from stopwarden.core import claim_hosts, gaps
 from stopwarden.core import turn_events as ev
+from stopwarden.core.bounds import DRAIN_DEADLINE_MS
 from stopwarden.core.fires import Fire
 from stopwarden.core.gaps import Gap, Gaps
 from stopwarden.core.queue_words import (
     AnswerDone,
     AnswerDrain,
     Emit,
+    MessagesResolved,
     ReleaseAnswered,
+    ResolveMessages,
     SendRelease,
     WriteLedger,
 )
@@ -237,6 +240,54 @@ def test_a_release_that_failed_says_for_whom_and_why() -> None:
     bridge.feed(ReleaseAnswered(at=bridge.now, effect=release.id, failed="no such session"))
     (told,) = [one for one in bridge.all(Emit) if one.told == "release_failed"]
     assert (told.prompt, told.why) == ("p1", "no such session")
+
+
+def test_a_drain_that_comes_to_nothing_says_which_rule_it_was() -> None:
+    """Another is under way, its attachments cannot be read or came too late, or its turn is over."""
+    for late, failed, rule in ((0, ("m1",), "drain.unreadable"), (DRAIN_DEADLINE_MS, (), "drain.too_late")):
+        bridge = Bridge()
+        bridge.admit("p1")
+        bridge.post("m1", attachments=("a.png",))
+        bridge.ask_drain("p1")
+        bridge.drain("p1")
+        bridge.admit("p2")
+        read = bridge.all(ResolveMessages)[0]
+        bridge.feed(MessagesResolved(at=bridge.now + late, effect=read.id, failed=failed))
+        first, second = answers(bridge, AnswerDrain)
+        assert (first[2], second[2]) == ("drain.another_under_way", rule)
+        assert bridge.all(AnswerDrain)[-1].has_queued_prompt
+    bridge = Bridge()
+    bridge.admit("p1")
+    bridge.post("m1", attachments=("a.png",))
+    bridge.ask_drain("p1")
+    bridge.settle("p1")
+    assert [rule for _, _, rule in answers(bridge, AnswerDrain)] == ["drain.turn_over"]
+
+
+def test_whoever_takes_something_back_or_cancels_is_named_and_answered_by_rule() -> None:
+    """A message, and the running prompt: the clients are told who began it."""
+    bridge = Bridge("ada", "bob")
+    bridge.admit("p1", client="ada")
+    bridge.post("m1", client="ada")
+    bridge.take_back("m1", client="bob")
+    bridge.cancel(client="bob")
+    assert next(one[1:] for one in answers(bridge, AnswerDone)) == (204, "message.removed")
+    told = {one.told: one.client for one in bridge.all(Emit)}
+    assert (told["mid_turn_message_removed"], told["prompt_cancelled"]) == ("bob", "bob")
+
+
+def test_a_host_says_by_which_rule_it_grants_or_refuses() -> None:
+    """Known to the channel or not; current on the desktop, another, or none."""
+    channel = claim_hosts.opened(claim_hosts.Channel(), "s1")
+    desktop = claim_hosts.switched(claim_hosts.Desktop(), "s1")
+    asked = [(channel, "s1"), (channel, "s2"), (desktop, "s1"), (desktop, "s2"), (desktop, None)]
+    assert [answer.rule for host, session in asked if (answer := claim_hosts.claim(host, session)) is not None] == [
+        "host.known_session",
+        "host.unknown_session",
+        "host.current_session",
+        "host.unknown_session",
+        "host.no_session",
+    ]
 
 
 # ---- what comes when nobody waits for it any more
