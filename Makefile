@@ -49,7 +49,7 @@ coverage: $(VENV)/dev.ready  ## every branch of core/ is taken by a quick test, 
 	$(BIN)/python -m coverage run -m pytest -p no:xdist -m "not slow and not real_host" $(CORE_TESTS)
 	$(BIN)/python -m coverage report
 
-mutants: $(VENV)/mutants.ready  ## thousands of small changes to core/, and which of them no test notices (an hour or more)
+mutants: $(VENV)/mutants.ready  ## thousands of small changes to core/, and which of them no test notices (hours)
 	$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(MODULES)
 
 bench: $(VENV)/dev.ready  ## ratios against named peers, interleaved in one run
