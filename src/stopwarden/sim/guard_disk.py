@@ -35,6 +35,7 @@ class Disk:
         self.history: dict[str, tuple[ev.Part, ...]] = {}
         self.staged: dict[str, tuple[ev.Part, ...]] = {}
         self.held: dict[str, ev.Part] = {}  # words that no entry has yet
+        self.fresh: set[str] = set()  # those of them that the process of now still knows of
         self.waiting: dict[str, Result | Fire] = {}
         self.settled: dict[str, None] = {}
         self.gaps: dict[int, Gap] = {}
@@ -56,6 +57,7 @@ class Disk:
                 self.staged.pop(effect.entry)
             case ev.HoldWords():
                 self.held.update((part.id, part) for part in effect.parts)
+                self.fresh.update(part.id for part in effect.parts)
             case ev.Pass():
                 self._keep(effect.what)
             case _:
@@ -114,7 +116,7 @@ class Disk:
     def recover(self) -> tuple[ev.WriteHistory, ...]:
         """What loading writes: words that were held or staged into history, each once; intents are taken back."""
         written: list[ev.WriteHistory] = []
-        held = tuple(self.held.values())
+        held = tuple(part for name, part in self.held.items() if name not in self.fresh)
         for entry, staged in self.staged.items():
             parts = tuple(part for part in staged if part.kind not in (*CARRIED, "guard", "away"))
             held = tuple(part for part in held if part not in parts)
