@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # How a turn may end although its list is unfinished, with nothing in its way and no fault anywhere.
 MAY_END = frozenset({"yielded", "cancelled", "exhausted", "deferred", "bound_reached"})
 
+MAKES_OWN = (ev.BackgroundChanged, waits.Spawned, waits.MessageSending, waits.MessageSettled)
+
 
 class Witness:
     """What else was promised in one history."""
@@ -56,13 +58,14 @@ class Witness:
         # the preparation of a stream
         self.drain, self.heard_nothing, self.claim_is_next = 0, False, False
         self.looks, self.looks_due = 0, 2  # drains that brought nothing
-        self.compress, self.tokens, self.no_room, self.too_big = 0, 0, False, False
+        self.hooks, self.compress, self.tokens, self.no_room, self.too_big = 0, 0, 0, False, False
         # attempts
         self.counted, self.begun, self.exhausted = 0, 0, False
         # who comes first
         self.told_to_yield, self.gave_way, self.paused, self.not_before = False, False, False, 0
         self.arriving: set[int] = set()
         self.admission = False  # since the last turn began
+        self.perhaps_guest = False  # an automatic turn that began no chain: it goes on with one, or is its guest
         self.newest, self.cleared, self.cut = "", False, ""
         self.showing: set[str] = set()
 
@@ -70,6 +73,8 @@ class Witness:
 
     def heard(self, event: Record) -> None:
         """An event goes into the session."""
+        if self.perhaps_guest and isinstance(event, MAKES_OWN):  # what a guest makes is not the chain's own
+            self.kin.doubted()
         self.kin.heard(event)
         self.cleared = isinstance(event, waits.Cleared)
         self.clean = self.clean and not self.cleared
@@ -104,7 +109,8 @@ class Witness:
         self.looks, self.looks_due = 0, 2 if isinstance(event, ev.StreamEnded) else 1
 
     def _hooked(self, event: ev.HookAnswered) -> None:
-        self.looks_due = 3  # the hooks may have been slow
+        if event.id == self.hooks:  # they may have been slow: it is looked again
+            self.hooks, self.looks = 0, 0
 
     def _ticked(self, event: ev.Tick) -> None:
         self.clean = self.clean and not self.drain  # it may have taken too long
@@ -159,6 +165,8 @@ class Witness:
             case ev.Claim() if not effect.probe:
                 self.claim_is_next = self.heard_nothing and self.looks >= self.looks_due
                 self.heard_nothing = False
+            case ev.RunHooks():
+                self.hooks = effect.id
             case ev.Compress():
                 self.compress, self.no_room = effect.id, False
             case ev.CheckTokens():
@@ -191,13 +199,14 @@ class Witness:
                 self.kin.began()
             elif not (self.ordinary and book.plan and not self.mode_moved):
                 self.kin.doubted()
-            self.mode_moved = self.admission = False
+            self.mode_moved = self.admission = self.perhaps_guest = False
             return
         self.ordinary = self.clean = False
         if chain_number != book.chain and self.admission:  # of a prompt that never began
             self.kin.doubted()
         elif chain_number != book.chain:
             self.kin.began()
+        self.perhaps_guest = chain_number == book.chain
         self.admission = False
         if self.gave_way:
             book.wrong("Order: an automatic turn begins before the queued prompt that was given way to")
