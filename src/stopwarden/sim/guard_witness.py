@@ -17,6 +17,7 @@ from stopwarden.core import door_events as asks
 from stopwarden.core import gaps
 from stopwarden.core import queue_words as q
 from stopwarden.core import turn_events as ev
+from stopwarden.core.bounds import DRAIN_TIMEOUTS_MAX
 from stopwarden.core.fires import Fire
 from stopwarden.sim.guard_kin import Kin
 
@@ -55,6 +56,7 @@ class Witness:
         """What is known of the running process alone."""
         # the turn; `left` is its own list, as it stands
         self.ordinary, self.clean, self.left = False, False, 0
+        self.missed = 0  # drains that may have been given up on
         # the preparation of a stream
         self.drain, self.heard_nothing, self.claim_is_next = 0, False, False
         self.looks, self.looks_due = 0, 2  # drains that brought nothing
@@ -113,7 +115,8 @@ class Witness:
             self.hooks, self.looks = 0, 0
 
     def _ticked(self, event: ev.Tick) -> None:
-        self.clean = self.clean and not self.drain  # it may have taken too long
+        if self.drain:  # it may have taken too long; after three of these the session asks for none any more
+            self.clean, self.missed = False, self.missed + 1
 
     def _claimed(self, event: ev.ClaimAnswered) -> None:
         self.told_to_yield = self.told_to_yield or (event.claimed is False and event.queued is True)
@@ -191,7 +194,10 @@ class Witness:
         if effect.kind == ev.FOREGROUND:
             self.ordinary = book.kinds.get(effect.turn) == ev.ORDINARY
             self.clean = (
-                self.ordinary and not book.plan and not book.away and not self.mode_moved and self.switch == "on"
+                self.ordinary
+                and not (book.plan or book.away or self.mode_moved)
+                and self.switch == "on"
+                and self.missed < DRAIN_TIMEOUTS_MAX
             )
             if self.ordinary:
                 self.exhausted = False
