@@ -113,6 +113,10 @@ class Disk:
         found = [gap for gap in self.open_gaps if asked.after < gap.number <= asked.through]
         return tuple(found[: asked.limit])
 
+    def process_gone(self) -> None:
+        """Whoever held words in memory too is gone: from now on the disk alone knows of them."""
+        self.fresh.clear()
+
     def recover(self) -> tuple[ev.WriteHistory, ...]:
         """What loading writes: words that were held or staged into history, each once; intents are taken back."""
         written: list[ev.WriteHistory] = []

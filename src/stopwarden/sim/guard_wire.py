@@ -166,7 +166,7 @@ class Wire:
         self.tasks = tuple(task.replace(state="paused") for task in self.tasks if task.kind == "agent")
         self.book.restarted(self.now)
         self.state = Session(hooks="hooks" in self.plan.habits, hook_cap=HOOK_CAP, now=self.now)
-        self.disk.fresh.clear()
+        self.disk.process_gone()
         self.feed(asks.LoadBegan(first=self.life_from))
         if self.disk.cancelled:
             self.feed(ev.Cancelled())
