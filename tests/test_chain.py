@@ -829,3 +829,10 @@ def test_the_gate_alone_suspends_nothing_and_a_real_move_does() -> None:
 def test_an_event_that_cannot_happen_is_refused_and_says_so(chain: Chain, event: ChainEvent) -> None:
     with pytest.raises(IllegalEventError, match=f"{type(event).__name__} cannot happen"):
         chains.step(chain, event)
+
+
+def test_a_commit_that_is_refused_says_plan_only_in_plan_mode() -> None:
+    """With nothing armed the guard's own state is the reason."""
+    idle = run(Chain(), PromptAdmitted(id="p1"), PromptStarted(id="p1"))
+    for chain, why in ((idle, "idle"), (idle.replace(plan=True), "plan")):
+        assert chains.step(chain, AttemptCommitted(turn="p1", attempt=1))[1] == (CommitRefused(attempt=1, why=why),)

@@ -507,3 +507,16 @@ def test_an_id_of_the_greatest_length_is_read() -> None:
     """The bound itself belongs to what is allowed."""
     display = envelope(item(id="x" * TODO_ID_MAX))
     assert read_envelope(display) is not None
+
+
+def test_a_session_begins_with_the_switch_it_was_given_where_nothing_forces_it_off() -> None:
+    """On, off or observing, as set; forced off whatever was set."""
+    for switch in ("on", "off", "observe"):
+        assert guards.of_session(switch).switch == switch
+    assert guards.of_session("on", "bare").switch == "off"
+
+
+def test_a_closure_that_waits_names_the_limit_that_was_set() -> None:
+    """One attempt, not the two of the default."""
+    one = done(1).replace(budget=Budget(attempts=1))
+    assert guards.decide_tool_closure(one, 1, True).cap == 1
