@@ -501,7 +501,8 @@ def test_a_session_that_goes_on_in_a_new_process_is_alive(night: TwoSessions) ->
     assert not reservations.is_gone(store, night.stored(first)), "seen once: it may have been a shell"
     store.save_session(row.replace(program=4_000_000, program_started="1", program_seen=2))
     assert reservations.is_gone(store, night.stored(first))
-    night.send("prompt", session_id=A, prompt="go on")
+    resumed = night.payload("UserPromptSubmit", session_id=A, prompt="go on")
+    assert night.run("prompt", resumed).returncode == 0  # as the child of a program, which is no shell
     assert not reservations.is_gone(store, night.stored(first))
     store.close()
 
